@@ -268,6 +268,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1, 3, 8, 30])
     parser.add_argument("--only", nargs="+", help="words, one of which must occur in a set's name and model")
+    parser.add_argument("--weights", choices=["never", "auto", "always"], help="model.weights of every linear set")
     parser.add_argument("--out", help="output file of the table; the figures of every cell are written beside it as JSON lines")
     parser.add_argument("--at-once", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -276,6 +277,8 @@ def main():
         for study in studies(arguments):
             if arguments.only and not any(word in f"{study.name} {study.kind}" for word in arguments.only):
                 continue
+            if arguments.weights and study.kind == "linear":
+                study.more += f'weights = "{arguments.weights}"\n'
             reference = without_privacy(study)
             with tempfile.TemporaryDirectory() as folder:
                 folder = pathlib.Path(folder)

@@ -3,6 +3,7 @@
 use conclave_common::job::JobSpec;
 use serde_json::{Map, Value, json};
 
+use crate::released::estimand;
 use crate::result::RunResult;
 use crate::zarr::{columns, maker_attributes};
 
@@ -38,6 +39,12 @@ pub fn at_end(spec: &JobSpec, job: &str, result: &RunResult) -> Map<String, Valu
     let mut attributes = at_start(spec, job);
     if let Some(job) = &result.refit_of {
         attributes.insert("refit_of".to_owned(), json!(job));
+    }
+    if let Some(inference) = &result.report.inference {
+        attributes.insert("estimand".to_owned(), json!(estimand(inference)));
+    }
+    if let Some(weighted) = &result.report.weighted {
+        attributes.insert("weighted".to_owned(), json!(weighted));
     }
     attributes.insert("stopped_by".to_owned(), json!(result.stopped_by));
     attributes.insert("seconds".to_owned(), json!(result.seconds));

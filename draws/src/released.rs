@@ -16,12 +16,24 @@ pub(crate) fn budget_error(inference: &Inference) -> String {
     )
 }
 
+/// Returns the word for the fit whose parameters the run estimates.
+pub(crate) fn estimand(inference: &Inference) -> &'static str {
+    if inference.weighted.is_some() { "weighted" } else { "plain" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn inference(noise_share: Vec<Option<f64>>) -> Inference {
-        Inference { stages: Vec::new(), noise_share, checks: Vec::new(), reasons: Vec::new(), warnings: Vec::new() }
+        Inference {
+            stages: Vec::new(),
+            noise_share,
+            checks: Vec::new(),
+            reasons: Vec::new(),
+            warnings: Vec::new(),
+            weighted: None,
+        }
     }
 
     #[test]

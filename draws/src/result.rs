@@ -13,7 +13,7 @@ use serde::Serialize;
 
 pub use crate::ratios::Ratio;
 use crate::ratios::ratios;
-use crate::released::budget_error;
+use crate::released::{budget_error, estimand};
 use crate::spent::Spent;
 use crate::zarr::DrawStore;
 
@@ -187,6 +187,10 @@ pub struct PosteriorRow {
     /// Its figures.
     #[serde(flatten)]
     pub summary: Summary,
+    /// The fit whose parameter it is: `plain`, or `weighted` where records with unusual predictors or residuals count less. Only for a
+    /// run that infers from few releases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimand: Option<&'static str>,
     /// The fraction of its variance due to the noise; `null` if the releases do not determine it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_share: Option<Option<f64>>,
@@ -239,13 +243,19 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
     let rows = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains));
     let posterior: Vec<PosteriorRow> = match &outcome.report.inference {
-        Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
+        Some(inference) => {
+            let estimand = Some(estimand(inference));
+            rows.zip(&inference.noise_share)
+                .map(|(row, share)| PosteriorRow { estimand, ..row.with_noise_share(*share) })
+                .collect()
+        }
         None => rows.collect(),
     };
     let original = model::in_original_units(model.as_ref(), &samples);
+    let estimand = outcome.report.inference.as_ref().map(estimand);
     let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
         let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
-        PosteriorRow::new(name, &chains)
+        PosteriorRow { estimand, ..PosteriorRow::new(name, &chains) }
     });
     let posterior_original: Vec<PosteriorRow> = posterior_original.collect();
     let of_original: Vec<(&str, Summary)> = posterior_original.iter().map(|row| (row.name.as_str(), row.summary)).collect();
@@ -324,7 +334,7 @@ impl PosteriorRow {
     fn new(name: &str, chains: &[&[f64]]) -> Self {
         let draws = chains.iter().map(|chain| chain.len()).sum();
         let summary = diagnostics::summarise(chains).published(draws);
-        Self { name: name.to_owned(), summary, noise_share: None, sd_data: None }
+        Self { name: name.to_owned(), summary, estimand: None, noise_share: None, sd_data: None }
     }
 
     fn with_noise_share(self, share: Option<f64>) -> Self {

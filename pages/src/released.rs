@@ -62,13 +62,19 @@ pub fn inadequacy_notice(result: &Value) -> Markup {
     html! { (notice(Tone::Warning, "Not an adequate answer", &body, false)) @if !checks.is_empty() { (checks.html()) } }
 }
 
-/// Returns the columns of the noise in the posterior's table; none for a run whose intervals contain no noise of a release.
+/// Returns the columns of the noise in the posterior's table, and of the estimand of a weighted fit; none for a run whose intervals
+/// contain no noise of a release.
 pub fn noise_columns(result: &Value) -> &'static [Column<'static, Value>] {
-    const NOISE: [Column<'static, Value>; 2] = [
+    const NOISE: [Column<'static, Value>; 3] = [
         ("sd without noise", &|row| known(&row["sd_data"], number)),
         ("noise share", &|row| known(&row["noise_share"], format_noise_share)),
+        ("estimand", &|row| Cell::name(text(row, "estimand"))),
     ];
-    if is_from_releases(result) { &NOISE } else { &[] }
+    match (is_from_releases(result), result["weighted"].is_object()) {
+        (false, _) => &[],
+        (true, false) => &NOISE[..2],
+        (true, true) => &NOISE,
+    }
 }
 
 /// Returns a cell with a figure, or the word for its absence.
@@ -178,6 +184,11 @@ mod tests {
         for part in ["25%, 75%", "0.5000 ± 0.9000", &format!("2.0000 ± {}", number(2.0 * 0.2_f64.sinh()))] {
             assert!(text.contains(part), "{part} in {text}");
         }
+        let mut weighted = of.clone();
+        weighted["weighted"] = json!({"clip": 3.0});
+        weighted["posterior"][0]["estimand"] = json!("weighted");
+        let last = noise_columns(&weighted).last().map(|(name, cell)| (*name, cell(&weighted["posterior"][0])));
+        assert_eq!(last, Some(("estimand", Cell::name("weighted"))));
         let cells: Vec<Cell> = noise_columns(&of).iter().map(|(_, cell)| cell(&of["posterior"][1])).collect();
         assert_eq!((cells.len(), &cells[0]), (2, &Cell::Number("unknown".to_owned())));
         assert!(inadequacy_notice(&of).into_string().is_empty());

@@ -3,7 +3,7 @@
 //! This module checks everything that does not depend on the job: counts, finiteness, the noise scale's grid. The party
 //! checks the rest (dimension, box, policy) against the job that it opened itself.
 
-use conclave_common::model::Remainder;
+use conclave_common::model::{Influence, Remainder};
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::{PartyMetadata, Query};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
@@ -18,9 +18,10 @@ pub const MAX_PROPOSALS: usize = conclave_common::job::MAX_QUERIES;
 pub const MAX_PARAMETERS: usize = 4096;
 /// Maximum number of integers in an answer, which is a single frame and read whole.
 pub const MAX_INTEGERS: usize = 7168;
-/// Maximum number of parameters of a vector query, and of the numbers that scale one.
+/// Maximum number of parameters of a query at a point, and of the numbers beside the point: a frame, two limits and the edges of a
+/// table.
 const MAX_ORDER: usize = QueryKind::MAX_ORDER as usize;
-const MAX_FRAME: usize = MAX_ORDER * (MAX_ORDER + 1);
+const MAX_FRAME: usize = MAX_ORDER * (MAX_ORDER + 1) + 2 + Influence::MOST_EDGES;
 
 /// The outcome of a party's answer, sent as the number in `Answer.status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -123,11 +124,14 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     let dimension = from / 3;
     let (fits, needs) = match kind.points() {
         Points::None => (from == 0 && to == 0, "none"),
+        Points::OneOrNone if from == 0 => (to == 0, "none"),
         Points::Candidates => (
             (1..=MAX_ORDER).contains(&from) && (1..=QueryKind::MOST_CANDIDATE_NUMBERS).contains(&to),
             "a point and the numbers of its candidates",
         ),
-        Points::One => ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point and its scaling"),
+        Points::One | Points::OneOrNone => {
+            ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point and its scaling")
+        }
         Points::Three => (
             from % 3 == 0 && (1..=MAX_ORDER).contains(&dimension) && to == Remainder::length(dimension),
             "three points and the weights of the gradient at the second",

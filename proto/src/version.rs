@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::{Algorithm, JobSpec, Weights};
 use conclave_common::text;
 use conclave_privacy::mechanism::QueryKind;
 
@@ -109,6 +109,8 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
+/// - Protocol 8 adds scores and information of bounded influence, and tables at a point. A party of protocol 7 would refuse the key
+///   `model.weights`.
 /// - Protocol 7 asks up to four rounds of a linear regression that releases once, or its table. A party of protocol 6 would refuse
 ///   the third round, or the table.
 /// - Protocol 6 releases the observed information of negative binomial, Student t and Weibull models, where an earlier one
@@ -124,6 +126,7 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
     let of_opening = if spec.aggregation.is_secure() { 4 } else { OLDEST_PROTOCOL };
     let asks_information = spec.asks(QueryKind::Curvature { parameters: 2 });
     let of_model = match spec.model.kind() {
+        _ if spec.weights != Weights::Never => 8,
         "linear" if spec.algorithm == Algorithm::NoisyStatistics => 7,
         "negative_binomial" | "student_t" | "weibull" if asks_information => 6,
         "logistic" | "poisson" | "negative_binomial" => 2,
@@ -218,7 +221,7 @@ mod tests {
     fn the_previous_version_is_still_spoken() {
         assert_eq!(ProtocolRange::SUPPORTED.common(ProtocolRange::only(1)), Some(1));
         let hello = ProtocolRange::SUPPORTED.hello("x 1");
-        assert_eq!((hello.oldest, hello.protocol), (1, 7));
+        assert_eq!((hello.oldest, hello.protocol), (1, 8));
     }
 
     /// Only models whose public constants differ in the previous version are refused to it.
@@ -250,6 +253,20 @@ mod tests {
             assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("a")));
             assert!(fault.message.contains("a speak protocol") && fault.message.ends_with("upgrade both"), "{fault}");
         }
+    }
+
+    /// A party of protocol 7 knows no scores of bounded influence.
+    #[test]
+    fn a_weighted_regression_is_refused_to_an_earlier_version() {
+        let job = |weights: &str| {
+            JobSpec::parse(&format!(
+                "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nkind = \"linear\"\noutcome = \"y\"\n\
+                 predictors = [\"x\"]\nweights = \"{weights}\"\n[columns]\ny = {{ min = -4, max = 4 }}\nx = {{ min = 0, max = 1 }}\n\
+                 [privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+            ))
+            .unwrap()
+        };
+        assert_eq!(["never", "auto", "always"].map(|weights| least_protocol(&job(weights))), [7, 8, 8]);
     }
 
     /// An end of protocol 5 would take the observed information for another form.

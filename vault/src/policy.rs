@@ -2,7 +2,7 @@
 //!
 //! Each refusal names the limit and the value that exceeds it. None depends on a record.
 
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, Weights};
 use conclave_common::spelling::nearest;
 use conclave_privacy::accounting::{Budget, Honest, PrivacyUnit, gaussian_dp};
 use conclave_proto::error::{ErrorCode, Fault};
@@ -86,6 +86,8 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &ShardFacts<'_>, ap
         if policy.releases.as_ref().is_some_and(|admitted| !admitted.iter().any(|a| a == release)) {
             let instead = if spec.locates_by_gradients() && release == "score" {
                 "write locate = \"ratios\" under [sampler]"
+            } else if spec.weights != Weights::Never && release == "table" {
+                "write weights = \"never\" under [model]"
             } else {
                 "use algorithm = \"penalty\""
             };

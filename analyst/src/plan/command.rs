@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::plan_input::PlanInput;
 use super::text;
+use super::weights::ErrorByWeights;
 use crate::faults::{input, internal};
 use crate::output::{say, say_json};
 use crate::submit::read_job;
@@ -54,6 +55,8 @@ struct JobPlan {
     range: Option<ChainRange>,
     /// For a job that releases once.
     expected: Option<Expected>,
+    /// For a job that may weight records.
+    weights: Option<ErrorByWeights>,
 }
 
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Fault> {
@@ -87,11 +90,12 @@ impl JobPlan {
             }
         }
         let algorithms = planner::compare(spec, &given.records, &plans)?;
+        let weights = ErrorByWeights::of(spec, &given.records);
         let expected = if spec.algorithm.proposes() { None } else { planner::expect(spec, &given.records)? };
         let chain = plans.into_iter().find(|(of, _)| *of == spec.algorithm).map(|(_, plan)| plan);
         let unguessed = (spec.algorithm.walks_on_ratios() || spec.algorithm.follows_gradients()) && chain.is_none();
         let range = if unguessed { planner::range(spec, &given.records).ok() } else { None };
-        Ok(Self { algorithms, chain, range, expected })
+        Ok(Self { algorithms, chain, range, expected, weights })
     }
 
     /// Returns one JSON object, with a chain's plan at its top level.
@@ -104,6 +108,9 @@ impl JobPlan {
         object.insert("chosen".to_owned(), spec.chosen.into());
         if !spec.algorithm.proposes() {
             object.insert("expected".to_owned(), serde_json::to_value(self.expected)?);
+        }
+        if let Some(weights) = &self.weights {
+            object.insert("weights".to_owned(), serde_json::to_value(weights)?);
         }
         if let Some(range) = &self.range {
             object.insert("range".to_owned(), serde_json::to_value(range)?);
@@ -122,6 +129,7 @@ impl JobPlan {
             None => text::released_once(spec, &given.records, self.expected.as_ref()),
         };
         let masked = text::masked(spec).map(|words| words + "\n").unwrap_or_default();
+        let own = own + &self.weights.as_ref().map(|weights| weights.text(spec)).unwrap_or_default();
         let withheld = given.withheld.as_ref().map(text::withheld).unwrap_or_default();
         format!("{withheld}{}\n{masked}{own}", text::algorithms(spec, &self.algorithms))
     }

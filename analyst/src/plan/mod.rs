@@ -3,5 +3,6 @@
 mod command;
 mod plan_input;
 mod text;
+mod weights;
 
 pub(crate) use command::{PlanArgs, run};

@@ -5,7 +5,8 @@ use conclave_privacy::mechanism::QueryKind;
 use super::error::JobError;
 use super::limits::MAX_CHAINS;
 use super::spec::JobSpec;
-use crate::model::Remainder;
+use super::weights::Weights;
+use crate::model::{Influence, Remainder};
 
 /// Maximum size of a coordinator's message to a party, in bytes. A job file has at most 64 KiB, so queries alone can be longer.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -52,6 +53,10 @@ impl JobSpec {
         let of_chains = if self.algorithm.follows_gradients() { chains } else { 1 };
         // The number of queries in a message, and the numbers in each.
         let mut messages = vec![(1, vector)];
+        if self.weights != Weights::Never {
+            // A score, an information and a table in a frame.
+            messages.push((3, vector + 2 + Influence::MOST_EDGES));
+        }
         if asks(QueryKind::Gradient { parameters }) {
             messages.push((of_chains, vector));
         }

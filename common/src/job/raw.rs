@@ -8,6 +8,7 @@ use super::limits::MAX_CHAINS;
 use super::privacy_spec::{ClipRule, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, OpsSpec, ProposalKind, Warmup};
 use super::spec::Moments;
+use super::weights::Weights;
 use crate::schema::ColumnSpec;
 use crate::settings::{Fault, Keys, Setting, Value, above, auto_or, each_named, one_of, positive, within};
 use conclave_privacy::mechanism::QueryKind;
@@ -63,6 +64,7 @@ crate::settings! {
         df: Option<f64> => within(0.5..=1e6),
         offset: Option<String>,
         exposure: Option<String>,
+        weights: Weights = Weights::Never => one_of(&Weights::ALL.map(|weights| (weights.as_str(), weights))),
     }
 }
 

@@ -7,6 +7,7 @@ use super::algorithm::Algorithm;
 use super::error::JobError;
 use super::privacy_spec::{PrivacySpec, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, SamplerSpec};
+use super::weights::Weights;
 use crate::model::{self, Model, OutcomeTable, TableLaw, TimesTable};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, ModelSpec};
@@ -31,6 +32,8 @@ pub struct JobSpec {
     pub model: ModelSpec,
     /// The power on its likelihood, in (0, 1]; 1 leaves it unchanged.
     pub power: f64,
+    /// Whether records with unusual predictors or residuals count less.
+    pub weights: Weights,
     /// True if parties may hold unusable rows, which count and contribute exactly zero. See [`JobSpec::spares_inert_rows`].
     pub incomplete_rows: bool,
     /// Public bounds by column name.

@@ -20,7 +20,7 @@ use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::LEAST_SCATTER;
-use super::slopes::{Bends, Slopes};
+use super::slopes::{Bends, Slopes, Standardised};
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
 use conclave_privacy::pass::blocks::KernelVisitor;
@@ -212,6 +212,8 @@ impl Slopes for Linear {
 
     const BY_MOMENTS: bool = true;
 
+    const BOUNDS_INFLUENCE: bool = true;
+
     fn slopes_at(&self, own: Option<f64>) -> f64 {
         let sigma = self.sigma(own);
         (sigma * sigma).recip()
@@ -227,6 +229,15 @@ impl Slopes for Linear {
     fn information_at(precision: &f64, y: f64, eta: f64) -> [f64; 2] {
         let counts = 0.0 * (y + eta);
         [precision + counts, 2.0 + counts]
+    }
+
+    /// Huber's score; its slope is 1 within the clip and 0 beyond.
+    #[inline(always)]
+    fn standardised(precision: &f64, y: f64, eta: f64, clip: f64) -> Standardised {
+        let root = precision.sqrt();
+        let residual = (y - eta) * root;
+        let within = f64::from(u8::from(residual.abs() <= clip));
+        Standardised { root, residual: residual.clamp(-clip, clip), slope: within }
     }
 
     fn most_information(&self, precision: &f64, _low: f64, _high: f64) -> [f64; 2] {

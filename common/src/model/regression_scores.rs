@@ -1,8 +1,10 @@
 //! The scores, information and moments of a regression.
 
+use super::bounded::{BetweenEdges, Bounded};
 use super::cell_moments::CellMoments;
 use super::combinations::Combinations;
 use super::gradient::RegressionSlopes;
+use super::influence::Influence;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
@@ -109,6 +111,31 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
             own: self.own,
         };
         Vectors::new(self.predictor, weight).give(pass);
+    }
+
+    fn bounds_influence(&self) -> bool {
+        L::BOUNDS_INFLUENCE
+    }
+
+    fn bounded_gradient_kernel(&self, at: &[f64], influence: &Influence<'_>, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
+        let bounded = Bounded::new((self.likelihood, self.predictor), self.split(at), influence);
+        pass.ball(&bounded, at, influence.frame(), self.predictor.len(), self.predictor.has_intercept());
+    }
+
+    fn bounded_information_kernel(&self, at: &[f64], influence: &Influence<'_>, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
+        Bounded::new((self.likelihood, self.predictor), self.split(at), influence).give_information(pass);
+    }
+
+    fn cells_kernel(&self, at: &[f64], (influence, edges): (Option<&Influence<'_>>, &[f64]), pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
+        let (of, arch) = ((self.likelihood, self.predictor), pass.arch());
+        let bounded = match influence {
+            Some(influence) => Bounded::new(of, self.split(at), influence),
+            None => Bounded::without_frame(of, self.split(at)),
+        };
+        BetweenEdges::new(arch, bounded, edges, influence.is_some()).give(pass);
     }
 
     fn moments_kernel(&self, pass: BlockPass<'_>) {

@@ -2,6 +2,7 @@
 //! held to a public length.
 
 use super::combinations::Combinations;
+use super::influence::Influence;
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
 use conclave_privacy::mechanism::GRADIENT_UNITS;
@@ -143,6 +144,33 @@ pub trait ScoreModel: Send + Sync {
     /// # Panics
     /// As [`ScoreModel::gradient_kernel`].
     fn curvature_kernel(&self, at: &[f64], scales: [f64; 2], pass: BlockPass<'_>);
+
+    /// Returns whether the model has scores and information of bounded influence; see [`Influence`].
+    fn bounds_influence(&self) -> bool {
+        false
+    }
+
+    /// Gives a pass the kernel of each record's score of bounded influence at a point, over the clip. The slope in the family's own
+    /// parameter is 0. A model without bounded influence gives none. No remainder follows such a score: the weights that a pass
+    /// stores are those of a plain gradient in the same frame.
+    ///
+    /// # Panics
+    /// As [`ScoreModel::gradient_kernel`].
+    fn bounded_gradient_kernel(&self, _at: &[f64], _influence: &Influence<'_>, _pass: BlockPass<'_>) {}
+
+    /// Gives a pass the kernel of each record's information of bounded influence at a point, over `R`, ordered as in
+    /// [`ScoreModel::moments_kernel`]. A model without bounded influence gives none.
+    ///
+    /// # Panics
+    /// As [`ScoreModel::gradient_kernel`].
+    fn bounded_information_kernel(&self, _at: &[f64], _influence: &Influence<'_>, _pass: BlockPass<'_>) {}
+
+    /// Gives a pass the kernel of the counts of records between edges: of their standardised residuals at a point, or of the squared
+    /// lengths of their images if there is an influence. A model without bounded influence gives none.
+    ///
+    /// # Panics
+    /// As [`ScoreModel::gradient_kernel`].
+    fn cells_kernel(&self, _at: &[f64], _of: (Option<&Influence<'_>>, &[f64]), _pass: BlockPass<'_>) {}
 
     /// Gives a pass the kernel of the pairwise products of each record's coded predictors and outcome: the upper triangle, row after
     /// row, in units of 2^-32, with the diagonal multiplied by [`conclave_privacy::pass::hold::DIAGONAL`]. A model that second

@@ -21,6 +21,17 @@ impl Bends {
     }
 }
 
+/// A record's residual and information at a public point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Standardised {
+    /// The root of the Fisher information about the linear predictor. It does not depend on the outcome.
+    pub(super) root: f64,
+    /// psi: the residual in its own sds, within the clip.
+    pub(super) residual: f64,
+    /// kappa, from 0 to 1: minus the derivative of psi in the linear predictor, or its expectation, over the root.
+    pub(super) slope: f64,
+}
+
 /// Derivatives of the log density of one outcome in the linear predictor `eta` and in the logarithm of the family's own
 /// parameter, at a public value of that parameter.
 pub(super) trait Slopes: Send + Sync {
@@ -32,6 +43,9 @@ pub(super) trait Slopes: Send + Sync {
 
     /// True if the slope in the linear predictor decreases in it and increases in the outcome, and there is no own parameter.
     const MONOTONE: bool = false;
+
+    /// True if [`Slopes::standardised`] is defined.
+    const BOUNDS_INFLUENCE: bool = false;
 
     /// Returns the outcome's values, if there are few and a table of outcome and categorical predictors determines the likelihood.
     fn table_outcomes(&self) -> Option<Outcomes> {
@@ -53,6 +67,13 @@ pub(super) trait Slopes: Send + Sync {
     /// information would serve records of the family's law alone: for others, it is a different number. The same conditions apply
     /// as for [`Slopes::slopes`]. The result is never negative, and not-a-number if an argument is; such a record is inert.
     fn information_at(at: &Self::At, y: f64, eta: f64) -> [f64; 2];
+
+    /// Returns a record's residual in its own sds, within `clip`, its slope and the root of the information. The same conditions
+    /// apply as for [`Slopes::slopes`].
+    #[inline(always)]
+    fn standardised(_at: &Self::At, _y: f64, _eta: f64, _clip: f64) -> Standardised {
+        Standardised { root: f64::NAN, residual: f64::NAN, slope: f64::NAN }
+    }
 
     /// Returns the largest [`Slopes::information_at`] of a record whose linear predictor lies from `low` to `high`. It is public.
     /// A record's contribution is clamped to it.

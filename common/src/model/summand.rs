@@ -3,6 +3,7 @@
 //! Kinds of query differ only in these integers and in the hold that bounds them. Charge, noise, record and replay depend only
 //! on the number of components.
 
+use super::influence::Influence;
 use super::interface::Model;
 use super::score::Remainder;
 use conclave_privacy::mechanism::Sensitivity;
@@ -41,6 +42,29 @@ pub enum Summand<'a> {
         /// The bound of a record's trace.
         squares: u64,
     },
+    /// The score of bounded influence at a point, over its clip.
+    BoundedGradient {
+        /// The point.
+        at: &'a [f64],
+        /// The frame and the limits.
+        influence: Influence<'a>,
+    },
+    /// The information of bounded influence at a point, over its limit.
+    BoundedCurvature {
+        /// The point.
+        at: &'a [f64],
+        /// The frame and the limits.
+        influence: Influence<'a>,
+    },
+    /// Counts of records between edges, of their residuals or of the squared lengths of their images.
+    Cells {
+        /// The point.
+        at: &'a [f64],
+        /// The frame, for lengths.
+        influence: Option<Influence<'a>>,
+        /// The edges.
+        edges: &'a [f64],
+    },
     /// A step's log ratios less the inner products with the gradient at its midpoint.
     Remainder {
         /// The step.
@@ -75,6 +99,9 @@ impl<'a> Summand<'a> {
             Self::Gradient { frame, .. } => Hold::Ball { length: frame.parameters() },
             Self::Curvature { at, squares, .. } => Hold::Trace { squares, length: triangle(at.len()) },
             Self::Moments { order, squares } => Hold::Trace { squares, length: triangle(order) },
+            Self::BoundedGradient { at, .. } => Hold::Ball { length: at.len() },
+            Self::BoundedCurvature { at, .. } => Hold::Trace { squares: 1, length: triangle(at.len()) },
+            Self::Cells { edges, .. } => Hold::OneHot { tables: 1, length: edges.len() + 2 },
             Self::Remainder { clamp, .. } => Hold::Value(clamp),
             Self::Table { tables, cells } => Hold::OneHot { tables, length: cells },
         }
@@ -98,11 +125,14 @@ impl<'a> Summand<'a> {
                     family.statistic_kernel(*component, pass);
                 }
             }
-            Self::Gradient { .. } | Self::Curvature { .. } | Self::Remainder { .. } | Self::Moments { .. } => {
+            _ => {
                 let Some(scores) = model.scores() else { return };
                 match self {
                     Self::Gradient { at, frame } => scores.gradient_kernel(at, *frame, pass),
                     Self::Curvature { at, scales, .. } => scores.curvature_kernel(at, *scales, pass),
+                    Self::BoundedGradient { at, influence } => scores.bounded_gradient_kernel(at, influence, pass),
+                    Self::BoundedCurvature { at, influence } => scores.bounded_information_kernel(at, influence, pass),
+                    Self::Cells { at, influence, edges } => scores.cells_kernel(at, (influence.as_ref(), edges), pass),
                     Self::Remainder { step, .. } => scores.remainder_kernel(step, pass),
                     _ => scores.moments_kernel(pass),
                 }

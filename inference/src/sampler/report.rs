@@ -1,6 +1,6 @@
 //! The report of a run: everything an algorithm states beside its draws.
 
-use super::{BarkerDiagnostics, FittedPosterior, GradientDiagnostics, Inference, StochasticGradients};
+use super::{BarkerDiagnostics, FittedPosterior, GradientDiagnostics, Inference, StochasticGradients, Weighted};
 use serde::Serialize;
 
 /// A run's report. Each algorithm fills in the sections it has; the serialised ones stand in the result under their own names.
@@ -21,6 +21,9 @@ pub struct RunReport {
     /// rests on the same releases as the draws do, so the two check each other and must not be averaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surrogate: Option<FittedPosterior>,
+    /// The weights of the records; absent where every record counts alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weighted: Option<Weighted>,
     /// Moves of the chains, and the gradients' evidence on them and on the parties' noise; absent where gradients drive no chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradients: Option<GradientDiagnostics>,
@@ -37,7 +40,7 @@ pub struct RunReport {
 
 impl RunReport {
     /// The names of the serialised sections, in their order.
-    pub const SECTIONS: [&str; 5] = ["surrogate", "gradients", "ops", "stochastic_gradients", "barker"];
+    pub const SECTIONS: [&str; 6] = ["surrogate", "weighted", "gradients", "ops", "stochastic_gradients", "barker"];
 }
 
 /// The choices of an `ops` run.

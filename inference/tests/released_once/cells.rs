@@ -65,7 +65,7 @@ impl Design {
 }
 
 /// Returns the means and sds of the coefficients and of sigma without privacy: the prior is vague at these sizes.
-fn without(records: &Records) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn without(records: &Records) -> (Vec<f64>, Vec<f64>) {
     let (mut mean, mut sds) = without_privacy(records, |y, eta| y - eta, |_| 1.0);
     let eta = |x: &Vec<f64>| mean[0] + x.iter().zip(&mean[1..]).map(|(x, b)| x * b).sum::<f64>();
     let squares: f64 = records.x.iter().zip(&records.y).map(|(x, y)| (y - eta(x)).powi(2)).sum();

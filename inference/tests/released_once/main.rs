@@ -12,8 +12,10 @@ mod clipped_residuals;
 mod own_parameters;
 mod skewed_times;
 mod tables;
+mod weighted;
 
 use conclave_common::job::JobSpec;
+use conclave_common::model::Influence;
 use conclave_inference::rehearsal::{Answer, Rehearsal};
 use conclave_inference::sampler;
 use conclave_inference::sampler::{Inference, Next, Totals};
@@ -40,6 +42,8 @@ struct Run {
     draws: Vec<Vec<f64>>,
     inference: Inference,
     rounds: usize,
+    /// The last query at a point whose numbers this long describe a frame with limits: point and numbers.
+    influence: Option<(Vec<f64>, Vec<f64>)>,
 }
 
 /// Errors in sds without privacy, z, and the number of runs that pass the adequacy checks.
@@ -70,9 +74,11 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
     let shards = (0..3).map(|i| (shard(i), PrivacyUnit::default())).collect();
     let mut parties = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(seed)).unwrap();
     let mut sampler = sampler::build(spec, &parties.metadata()).unwrap();
-    let (mut rounds, mut draws, mut futile) = (0, Vec::new(), false);
+    let (mut rounds, mut draws, mut futile, mut influence) = (0, Vec::new(), false, None);
     while let Next::Ask(round) = sampler.next_round().unwrap() {
         futile |= sampler.futility().is_some();
+        let bounded = round.queries.iter().find(|query| query.to.len() == Influence::length(query.from.len()));
+        influence = bounded.map(|query| (query.from.clone(), query.to.clone())).or(influence);
         let Answer::Released(releases) = parties.answer(&round).unwrap() else { panic!("beyond the budget") };
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
         draws.extend(sampler.take_draws());
@@ -92,7 +98,7 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
     let inference = sampler.report().inference.unwrap();
     // A coordinator would have stopped the run: it must not become adequate.
     assert!(!futile || !inference.is_adequate(), "{:?}", inference.checks);
-    Run { mean, sd, draws, inference, rounds }
+    Run { mean, sd, draws, inference, rounds, influence }
 }
 
 /// Posterior mode and sds without privacy, by Newton's method. `slope` and `weight` are functions of an outcome and a linear

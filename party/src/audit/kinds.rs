@@ -21,11 +21,38 @@ const QUERIES: u64 = 8;
 const UNITS: usize = 32;
 /// Parameters of the regressions below.
 const PARAMETERS: u32 = 3;
+/// Edges of a table of residuals or of squared lengths.
+const EDGES: [f64; 4] = [-0.5, 0.0, 0.5, 1.0];
 /// Values that no loader admits.
 const WILD: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300, 1e-310];
 
-/// Returns the kind that is checked after `kind`, first of all a ratio: every kind has its place.
-pub(super) fn after(kind: Option<QueryKind>) -> Option<QueryKind> {
+/// A form of a kind of query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) kind: QueryKind,
+    /// True for a query of bounded influence.
+    bounded: bool,
+}
+
+/// Returns the form that is checked after `form`: first each kind's own, then those of bounded influence.
+pub(super) fn after(form: Option<Form>) -> Option<Form> {
+    let parameters = PARAMETERS;
+    let bounded = |kind| Some(Form { kind, bounded: true });
+    match form {
+        Some(Form { kind: QueryKind::Gradient { .. }, bounded: true }) => bounded(QueryKind::Curvature { parameters }),
+        Some(Form { kind: QueryKind::Curvature { .. }, bounded: true }) => {
+            bounded(QueryKind::Table { cells: EDGES.len() as u32 + 2 })
+        }
+        Some(Form { bounded: true, .. }) => None,
+        other => match after_kind(other.map(|form| form.kind)) {
+            Some(kind) => Some(Form { kind, bounded: false }),
+            None => bounded(QueryKind::Gradient { parameters }),
+        },
+    }
+}
+
+/// Returns the kind after `kind`, first of all a ratio: every kind has its place.
+fn after_kind(kind: Option<QueryKind>) -> Option<QueryKind> {
     let parameters = PARAMETERS;
     let Some(kind) = kind else { return Some(QueryKind::Ratio) };
     match kind {
@@ -45,13 +72,15 @@ pub(super) fn after(kind: Option<QueryKind>) -> Option<QueryKind> {
     }
 }
 
-/// Returns the algorithm, the lines of `[model]` and the further lines of `[privacy]` of a job that asks this kind.
-fn job_of(kind: QueryKind) -> (&'static str, &'static str, &'static str) {
+/// Returns the algorithm, the lines of `[model]` and the further lines of `[privacy]` of a job that asks this form.
+fn job_of(Form { kind, bounded }: Form) -> (&'static str, &'static str, &'static str) {
     const LOGISTIC: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\"]";
     const LINEAR: &str = "kind = \"linear\"\noutcome = \"x\"\npredictors = [\"a\", \"b\"]\nsd = 1.0";
+    const WEIGHTED: &str = "kind = \"linear\"\noutcome = \"x\"\npredictors = [\"a\"]\nweights = \"always\"";
     const MEAN: &str = "kind = \"gaussian_mean\"\noutcome = \"x\"\nsd = 1.0";
     const CATEGORIES: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"c\"]";
     match kind {
+        _ if bounded => ("noisy-statistics", WEIGHTED, ""),
         QueryKind::Ratio => ("penalty", LOGISTIC, ""),
         QueryKind::ClipCount => ("penalty", LOGISTIC, "clip = 0.5"),
         QueryKind::SampledRatio | QueryKind::SecondMoment => ("barker", LOGISTIC, "clip = 0.5"),
@@ -65,10 +94,10 @@ fn job_of(kind: QueryKind) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// The greatest movement of a kind's releases, as a share of the charged one.
+/// The greatest movement of a form's releases, as a share of the charged one.
 #[derive(Debug)]
 pub(super) struct Reached {
-    pub(super) kind: QueryKind,
+    pub(super) form: Form,
     pub(super) share: f64,
     /// True if it exceeds the charged one, by a comparison of whole numbers.
     exceeds: bool,
@@ -89,22 +118,22 @@ impl Reached {
 /// A sentence: a job of the audit is not accepted, or a query has no sum.
 pub(super) fn check(unit: PrivacyUnit, charged: impl Fn(Sensitivity) -> u64) -> Result<(Vec<Reached>, Vec<String>), String> {
     let (mut reached, mut findings) = (Vec::new(), Vec::new());
-    for kind in std::iter::successors(after(None), |kind| after(Some(*kind))) {
-        let Some(greatest) = Case::new(kind, unit)?.greatest(&charged)? else { continue };
+    for form in std::iter::successors(after(None), |form| after(Some(*form))) {
+        let Some(greatest) = Case::new(form, unit)?.greatest(&charged)? else { continue };
         if greatest.exceeds {
             let percent = 100.0 * greatest.share;
-            findings.push(format!(
-                "one unit moves a release of the kind {} by {percent:.6} % of the charged distance",
-                greatest.kind
-            ));
+            let Form { kind, bounded } = greatest.form;
+            let of = if bounded { " of bounded influence" } else { "" };
+            findings.push(format!("one unit moves a release of the kind {kind}{of} by {percent:.6} % of the charged distance"));
         }
         reached.push(greatest);
     }
     Ok((reached, findings))
 }
 
-/// One kind on its job.
+/// One form on its job.
 struct Case {
+    form: Form,
     kind: QueryKind,
     spec: JobSpec,
     model: Box<dyn Model>,
@@ -116,8 +145,9 @@ struct Case {
 type Record = Vec<f64>;
 
 impl Case {
-    fn new(kind: QueryKind, unit: PrivacyUnit) -> Result<Self, String> {
-        let (algorithm, model, privacy) = job_of(kind);
+    fn new(form: Form, unit: PrivacyUnit) -> Result<Self, String> {
+        let kind = form.kind;
+        let (algorithm, model, privacy) = job_of(form);
         let text = format!(
             "name = \"audit\"\nalgorithm = \"{algorithm}\"\nparties = [\"rehearsal\"]\n[model]\n{model}\n[columns]\n\
              x = {{ min = -1, max = 1 }}\ny = {{ binary = true }}\na = {{ min = -1, max = 1 }}\nb = {{ min = -1, max = 1 }}\n\
@@ -130,13 +160,13 @@ impl Case {
         }
         let model = spec.build_model();
         // The seed is not secret: records and queries are made up.
-        Ok(Self { kind, spec, model, unit, generator: ChaCha8Rng::seed_from_u64(u64::from(kind.code())) })
+        Ok(Self { form, kind, spec, model, unit, generator: ChaCha8Rng::seed_from_u64(u64::from(kind.code())) })
     }
 
     /// Returns the greatest share of the charged movement that any tried neighbours reach; `None` for a kind that no job may ask on
     /// this unit of privacy.
     fn greatest(&mut self, charged: &impl Fn(Sensitivity) -> u64) -> Result<Option<Reached>, String> {
-        let mut greatest = Reached { kind: self.kind, share: 0.0, exceeds: false };
+        let mut greatest = Reached { form: self.form, share: 0.0, exceeds: false };
         let replaced = self.unit.adjacency == Adjacency::Replace;
         let noise = NoiseScale::from_units(1 << 40).map_err(|e| self.because(&e))?;
         for number in 0..QUERIES {
@@ -192,7 +222,14 @@ impl Case {
         let mut point = |most: f64| (0..dimension).map(|_| self.even(most)).collect::<Vec<f64>>();
         let (from, to, entries) = (point(1.0), point(scale), [point(scale), point(scale), point(scale)].concat());
         let to: Vec<f64> = from.iter().zip(&to).map(|(from, step)| from + step).collect();
+        // The frame of bounded influence, and its limits.
+        let influence = [entries.clone(), vec![0.0; dimension], vec![2.0, 1.5]].concat();
+        // The last parameter of the weighted job is a sigma.
+        let from = if self.form.bounded { [&from[..dimension - 1], &[0.5]].concat() } else { from };
         match self.kind {
+            QueryKind::Table { .. } if self.form.bounded && scale > 1.0 => (from, EDGES.to_vec()),
+            QueryKind::Table { .. } if self.form.bounded => (from, [influence, EDGES.to_vec()].concat()),
+            _ if self.form.bounded => (from, influence),
             QueryKind::Ratio | QueryKind::ClipCount | QueryKind::SampledRatio | QueryKind::SecondMoment => (from, to),
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } | QueryKind::Table { .. } => (Vec::new(), Vec::new()),
             QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => (from, [entries, vec![0.0; dimension]].concat()),
@@ -231,6 +268,7 @@ impl Case {
         const BINARY: &[f64] = &[0.0, 1.0];
         const NUMBER: &[f64] = &[-1.0, 1.0];
         match self.kind {
+            _ if self.form.bounded => [NUMBER, NUMBER],
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } => [NUMBER, NUMBER],
             QueryKind::Table { .. } => [BINARY, BINARY],
             _ => [BINARY, NUMBER],

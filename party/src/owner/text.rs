@@ -1,6 +1,6 @@
 //! Texts for the owner, identical wherever they are shown.
 
-use conclave_common::job::{ANY_MODEL, Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
+use conclave_common::job::{ANY_MODEL, Algorithm, ClipRule, HmcTest, JobSpec, Warmup, Weights};
 use conclave_common::schema::ColumnSpec;
 use conclave_pages::document::{Fact, fact};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
@@ -50,6 +50,10 @@ fn queries(spec: &JobSpec) -> String {
             "score" => "scores: gradient and curvature of the log likelihood at a setting of the model",
             "statistic" => "the model's sufficient statistics (sums over the records)",
             "table" if spec.algorithm == Algorithm::Augmentation => "tables: the number of records with each class and level",
+            "table" if spec.weights != Weights::Never => {
+                "tables: the number of records by the outcome, by the distance of the outcome from the model's prediction, and by how unusual \
+                 the predictors are"
+            }
             "table" if spec.releases().len() > 1 => {
                 "once, a histogram: the number of records with and without an event in ranges of time"
             }
@@ -133,11 +137,16 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<Fact> {
             (format!("{count} chains of at most {draws} draws after {warmup}"), noise, clip)
         }
     };
+    let weights = match spec.weights {
+        Weights::Never => "",
+        Weights::Auto => "; records with unusual predictors or outcomes may count less",
+        Weights::Always => "; records with unusual predictors or outcomes count less",
+    };
     let power =
         if spec.power == 1.0 { String::new() } else { format!(", likelihood raised to the power {}", figure(spec.power)) };
     let inert = if spec.incomplete_rows { "; unusable rows are counted and contribute zero" } else { "" };
     let mut facts = vec![
-        fact("model", format!("{}{power}{inert}", spec.model.describe())),
+        fact("model", format!("{}{power}{weights}{inert}", spec.model.describe())),
         fact("columns", columns.join("; ")),
         fact("queries", queries(spec)),
         fact("parties", spec.parties.join(", ")),

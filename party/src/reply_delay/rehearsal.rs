@@ -3,8 +3,8 @@
 //! A rehearsal's queries cost no one: it has its own ledger, and its budget need not be the job's. So a job is rehearsed however small its
 //! budget; a job with a query that has no price is refused for that query.
 
-use conclave_common::job::ClipRule;
-use conclave_common::model::assemble;
+use conclave_common::job::{ClipRule, Weights};
+use conclave_common::model::{Influence, assemble};
 use conclave_common::parameter::{Interval, LEAST_MAGNITUDE};
 use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::schema::ColumnSpec;
@@ -39,6 +39,20 @@ pub(super) fn budget(unit: PrivacyUnit) -> Result<Budget, String> {
 
 pub(super) fn too_expensive() -> Unmeasured {
     Unmeasured::Job("one of its queries costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
+}
+
+/// Returns the queries of a locating stage of bounded influence, with the most edges, whose answers take longest.
+fn weighted(theta: &[f64]) -> Vec<(QueryKind, Vec<f64>, Vec<f64>)> {
+    let (order, parameters) = (theta.len(), theta.len() as u32);
+    let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
+    let rows = (0..order * order).map(entry);
+    let influence: Vec<f64> = rows.chain(std::iter::repeat_n(0.0, order)).chain([2.0, 1.5]).collect();
+    let edges: Vec<f64> = (0..Influence::MOST_EDGES).map(|edge| edge as f64 / 8.0).collect();
+    vec![
+        (QueryKind::Gradient { parameters }, theta.to_vec(), influence.clone()),
+        (QueryKind::Curvature { parameters }, theta.to_vec(), influence.clone()),
+        (QueryKind::Table { cells: edges.len() as u32 + 2 }, theta.to_vec(), [influence, edges].concat()),
+    ]
 }
 
 pub(super) struct Rehearsal<'a>(pub(super) &'a MeteredJob<'a>);
@@ -109,6 +123,9 @@ impl Rehearsal<'_> {
             noise_scale: subsampled.filter(|_| kind.is_sampled()).map_or(NoiseScale::MAX_UNITS, NoiseScale::units),
             kind: kind.code(),
         };
+        if self.spec.weights != Weights::Never && pass.is_multiple_of(2) {
+            return weighted(theta).into_iter().enumerate().map(proposal).collect();
+        }
         let beside = self.spec.releases().len() > 1;
         if let Some(cells) = self.cells().filter(|_| !beside || pass % 4 == 3) {
             return vec![proposal((0, (QueryKind::Table { cells }, Vec::new(), Vec::new())))];

@@ -54,7 +54,8 @@ pub enum QueryKind {
         /// Candidates, 1 to [`QueryKind::MAX_CANDIDATES`].
         candidates: u32,
     },
-    /// The number of units of privacy in each cell of contingency tables, each counted as [`QueryKind::COUNT_UNIT`].
+    /// The number of units of privacy in each cell of contingency tables, or of one table whose cells depend on a point, each counted
+    /// as [`QueryKind::COUNT_UNIT`].
     Table {
         /// Cells of all tables, 1 to [`QueryKind::MAX_COMPONENTS`].
         cells: u32,
@@ -68,6 +69,8 @@ pub enum Points {
     None,
     /// One point, theta. The numbers in the place of theta' scale the answer.
     One,
+    /// One point or none, as for [`Points::One`] and [`Points::None`].
+    OneOrNone,
     /// The two ends of a step.
     Two,
     /// The two ends of a step and its midpoint, in the order theta, midpoint, theta'.
@@ -116,7 +119,7 @@ impl QueryKind {
                 name: "table of # cells",
                 release: "table",
                 sizes: (1, Self::MAX_COMPONENTS),
-                points: Points::None,
+                points: Points::OneOrNone,
                 bounds_a_contribution: false,
                 noise_unit: COUNTED,
                 ..vector(3, cells)

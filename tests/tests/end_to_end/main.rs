@@ -27,6 +27,7 @@ mod screening;
 mod units;
 mod verify;
 mod watch;
+mod weighted;
 mod whole_run;
 
 use conclave_tests::cluster::{Cluster, PartySetup};

@@ -7,7 +7,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Summand;
 use conclave_common::query::{Query, QueryTerms};
 use conclave_privacy::accounting::{Adjacency, Honest, PrivacyUnit, units_under_noise};
-use conclave_privacy::mechanism::{Points, Sensitivity};
+use conclave_privacy::mechanism::{Points, QueryKind, Sensitivity};
 use conclave_proto::convert::AnswerStatus;
 
 use super::masking::RoundMasks;
@@ -127,6 +127,7 @@ fn is_inside(spec: &JobSpec, query: &Query) -> bool {
     let near = |theta: &[f64]| spec.in_support(theta) || (may_lie_outside && spec.in_wider_support(theta));
     match kind.points() {
         Points::None => true,
+        Points::OneOrNone => from.is_empty() || near(from),
         Points::One | Points::Candidates => near(from),
         Points::Three => match from.chunks_exact(spec.dimension()).collect::<Vec<_>>()[..] {
             [theta, between, to] => spec.in_support(theta) && near(between) && spec.in_support(to),
@@ -136,7 +137,8 @@ fn is_inside(spec: &JobSpec, query: &Query) -> bool {
     }
 }
 
-/// Checks a job that releases once against the limits that its owner approved: a number of rounds, and each kind of query once in a round.
+/// Checks a job that releases once against the limits that its owner approved: a number of rounds, and each kind of query once in a
+/// round, a table whatever its size.
 /// The reply delay was measured on such rounds. Any other job passes.
 fn check_rounds(message: &Message<'_>, queries: &[PricedQuery]) -> Result<(), AnswerStatus> {
     let Some(most) = message.job.most_rounds else { return Ok(()) };
@@ -145,7 +147,8 @@ fn check_rounds(message: &Message<'_>, queries: &[PricedQuery]) -> Result<(), An
         return Err(AnswerStatus::Invalid);
     }
     let mut kinds = queries.iter().enumerate().map(|(at, priced)| (at, priced.query.kind));
-    if let Some((_, twice)) = kinds.find(|(at, kind)| queries[..*at].iter().any(|earlier| earlier.query.kind == *kind)) {
+    let is_same = |a: QueryKind, b: QueryKind| a == b || matches!((a, b), (QueryKind::Table { .. }, QueryKind::Table { .. }));
+    if let Some((_, twice)) = kinds.find(|(at, kind)| queries[..*at].iter().any(|earlier| is_same(earlier.query.kind, *kind))) {
         message.warn(&format!("a {twice} is asked twice in one round"));
         return Err(AnswerStatus::Invalid);
     }

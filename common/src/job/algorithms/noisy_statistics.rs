@@ -6,6 +6,7 @@ use super::unused::UNUSED_WITH_RELEASES;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
 use crate::job::spec::JobSpec;
+use crate::job::weights::Weights;
 use crate::model::{Combinations, Model, OutcomeTable};
 use crate::schema::ModelSpec;
 use conclave_privacy::mechanism::QueryKind;
@@ -30,6 +31,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         match model.scores() {
             _ if spec.outcome_table(model.as_ref()).is_some() => vec!["table"],
             Some(scores) if scores.cells().is_some() => vec!["moments"],
+            Some(_) if spec.weights != Weights::Never => vec!["moments", "score", "table"],
             Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
             Some(_) if spec.times_table(model.as_ref()).is_some() => vec!["table", "score"],
             Some(_) => vec!["score"],
@@ -47,6 +49,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         let model = spec.build_model();
         Some(match model.scores() {
             Some(_) if spec.is_by_table(model.as_ref()) => 1,
+            Some(_) if spec.weights != Weights::Never => ReleaseSpec::MOST_WEIGHTED_ROUNDS,
             // Second moments, and then again moments or a score. Two numbers about the residuals' tails may come before the score.
             Some(scores) if scores.moments_outcome().is_some() => 4,
             // A histogram of times comes before the scores.
@@ -77,6 +80,7 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
         return Err(JobError::new("algorithm", message));
     }
     check_table(spec, model.as_ref())?;
+    check_weights(spec)?;
     if let Some(scores) = model.scores() {
         let most = MOST_PARAMETERS;
         if scores.parameters() > most {
@@ -105,6 +109,30 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
     let why = if has_family { "raised to a power " } else { "" };
     let message = format!("the model `{kind}` {why}has no statistic or score to release once: use algorithm = \"penalty\"");
     Err(JobError::new("algorithm", message))
+}
+
+/// Checks that a job that weights records has no setting of another strategy.
+fn check_weights(spec: &JobSpec) -> Result<(), JobError> {
+    let ReleaseSpec { stages, curvature_share, table, .. } = &spec.release;
+    if spec.weights != Weights::Never && spec.power != 1.0 {
+        return Err(JobError::new(
+            "model.weights",
+            "a likelihood raised to a power has no weighted fit: leave out `model.power`",
+        ));
+    }
+    let most = MOST_PARAMETERS - 1;
+    if spec.weights != Weights::Never && spec.dimension() > most {
+        // A score, an information and a table are released in one answer.
+        let message =
+            format!("a weighted regression has up to {most} parameters, not {}: state weights = \"never\"", spec.dimension());
+        return Err(JobError::new("model.weights", message));
+    }
+    if spec.weights == Weights::Never || (stages.is_none() && curvature_share.is_none() && *table != Some(true)) {
+        return Ok(());
+    }
+    let message = "a weighted regression chooses its own stages: leave out `release.stages`, `release.curvature_share` and `release.table`, or \
+                   state weights = \"never\"";
+    Err(JobError::new("model.weights", message))
 }
 
 /// Checks that a job that asks for a table has one, and no settings of stages beside it.

@@ -43,7 +43,7 @@ impl JobSpec {
         let aggregation = aggregation::aggregation(raw.aggregation, &parties)?;
         let columns = raw.columns;
         columns::check_names(&columns)?;
-        let (power, incomplete_rows) = (raw.model.power, raw.model.incomplete_rows);
+        let (power, weights, incomplete_rows) = (raw.model.power, raw.model.weights, raw.model.incomplete_rows);
         let written = file.get("model").and_then(Value::as_table).into_iter().flat_map(Table::keys);
         let model = model::model(raw.model, written, &columns)?;
         let names = model.parameter_names();
@@ -67,6 +67,7 @@ impl JobSpec {
             parties,
             model,
             power,
+            weights,
             incomplete_rows,
             columns,
             priors,

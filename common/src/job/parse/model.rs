@@ -14,7 +14,7 @@ const OF_ALL: [&str; 4] = ["kind", "outcome", "power", "incomplete_rows"];
 /// The further keys that each kind accepts.
 const TAKES: &[(&str, &[&str])] = &[
     ("logistic", &["predictors", "intercept", "offset"]),
-    ("linear", &["predictors", "intercept", "offset", "sd"]),
+    ("linear", &["predictors", "intercept", "offset", "sd", "weights"]),
     ("poisson", &["predictors", "intercept", "offset", "exposure"]),
     ("negative_binomial", &["predictors", "intercept", "offset", "exposure"]),
     ("student_t", &["predictors", "intercept", "offset", "df"]),

@@ -3,6 +3,7 @@
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawJob;
+use crate::job::weights::Weights;
 use crate::settings::{Table, is_written};
 
 /// Refuses keys that the algorithm does not use, by name. The author of an ignored key would assume that it applies.
@@ -11,6 +12,13 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob, file: &Table) ->
     if algorithm != Algorithm::NoisyStatistics && is_written(file, "release") {
         let message = format!("applies to algorithm = \"noisy-statistics\" only, but this job's is \"{name}\"");
         return Err(JobError::new("release", message));
+    }
+    if algorithm != Algorithm::NoisyStatistics && raw.model.weights != Weights::Never {
+        let message = format!(
+            "weights = \"{}\" applies to algorithm = \"noisy-statistics\" only, but this job's is \"{name}\"",
+            raw.model.weights.as_str()
+        );
+        return Err(JobError::new("model.weights", message));
     }
     let moves = "its chains are not driven by gradients";
     let still = if algorithm.follows_gradients() { "its chains have no momentum" } else { moves };

@@ -4,7 +4,8 @@
 //! wrong scale costs accuracy, never privacy.
 
 use super::release_kind::{ReleaseKind, Unpriced};
-use crate::model::{ScoreModel, Summand};
+use crate::job::Weights;
+use crate::model::{Influence, ScoreModel, Summand};
 use crate::parameter::LEAST_MAGNITUDE;
 use crate::query::error::QueryError;
 use crate::query::terms::QueryTerms;
@@ -26,6 +27,16 @@ impl<'m> Unpriced<'m> {
         self.model.scores().ok_or_else(|| self.misfit())
     }
 
+    /// Returns the frame and the limits of a query of bounded influence, where the job may ask it.
+    pub(super) fn influence(&self, numbers: &'m [f64]) -> Option<Influence<'m>> {
+        Influence::new(numbers, self.from.len()).filter(|_| self.weighs())
+    }
+
+    /// Returns whether the job weights records and the model has scores of bounded influence.
+    pub(super) fn weighs(&self) -> bool {
+        self.spec.weights != Weights::Never && self.model.scores().is_some_and(|scores| scores.bounds_influence())
+    }
+
     /// Returns the terms of a sum of products whose records' traces are at most `squares`.
     fn products(&self, squares: u64) -> Result<QueryTerms, QueryError> {
         let sensitivity = Moves::trace(squares, self.records()).sensitivity(self.unit)?;
@@ -41,13 +52,19 @@ impl ReleaseKind for Gradient {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
         let scores = query.scores()?;
         let fits = query.kind.length() == scores.parameters() && query.from.len() == scores.parameters();
-        Frame::new(query.to, query.from.len()).filter(|_| fits).ok_or_else(|| query.misfit())?;
+        let framed = Frame::new(query.to, query.from.len()).is_some() || query.influence(query.to).is_some();
+        if !(fits && framed) {
+            return Err(query.misfit());
+        }
         Ok(QueryTerms::of(query.kind, query.unit.sensitivity(Sensitivity::from_units(GRADIENT_UNITS)?)?))
     }
 
     fn summand<'a>(&self, terms: &QueryTerms, (at, to): (&'a [f64], &'a [f64]), charged: Sensitivity) -> Option<Summand<'a>> {
-        let frame = Frame::new(to, at.len()).filter(|_| at.len() == terms.length())?;
-        terms.is_charged(charged).then_some(Summand::Gradient { at, frame })
+        let fits = at.len() == terms.length() && terms.is_charged(charged);
+        if let Some(influence) = Influence::new(to, at.len()) {
+            return fits.then_some(Summand::BoundedGradient { at, influence });
+        }
+        Frame::new(to, at.len()).filter(|_| fits).map(|frame| Summand::Gradient { at, frame })
     }
 }
 
@@ -63,14 +80,21 @@ impl ReleaseKind for Curvature {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
         let (scores, QueryKind::Curvature { parameters }) = (query.scores()?, query.kind) else { return Err(query.misfit()) };
         let (order, own) = (scores.parameters(), scores.parameters() - scores.coefficients());
-        if parameters as usize != order || query.from.len() != order || scales(query.to).is_none() {
+        if parameters as usize != order || query.from.len() != order {
             return Err(query.misfit());
         }
+        if query.influence(query.to).is_some() {
+            return query.products(1);
+        }
+        scales(query.to).ok_or_else(|| query.misfit())?;
         query.products(scores.most_squares() + own as u64)
     }
 
     fn summand<'a>(&self, terms: &QueryTerms, (at, to): (&'a [f64], &'a [f64]), charged: Sensitivity) -> Option<Summand<'a>> {
         let fits = at.len() * (at.len() + 1) / 2 == terms.length() && terms.is_charged(charged);
+        if let Some(influence) = Influence::new(to, at.len()) {
+            return fits.then_some(Summand::BoundedCurvature { at, influence });
+        }
         scales(to).filter(|_| fits).map(|scales| Summand::Curvature { at, scales, squares: terms.size })
     }
 }

@@ -7,11 +7,12 @@ use super::answer::Inference;
 use super::draws::{draw, spread};
 use super::family_strategy::FamilyStrategy;
 use super::moments_strategy::MomentsStrategy;
-use super::outlook::wide_posterior_warning;
+use super::outlook::{is_plain_enough, plain_outlook, wide_posterior_warning};
 use super::refit::{RefitError, Refitted, RetainedCoefficients};
 use super::score_strategy::ScoreStrategy;
 use super::strategy::Strategy;
 use super::table_strategy::TableStrategy;
+use super::weighted::WeightedStrategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::futility::Forecast;
 use crate::sampler::interface::{Next, Sampler};
@@ -19,7 +20,7 @@ use crate::sampler::messages::Messages;
 use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, Weights};
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Draw, Phase};
 
@@ -50,7 +51,9 @@ impl NoisyStatistics {
         let target = Target::new(spec);
         let budget = Allotment::new(spec, parties)?;
         let table = spec.outcome_table(target.model.as_ref());
+        let weighted = weighted(&target, parties, &budget)?;
         let way: Box<dyn Strategy> = match (table, target.model.scores()) {
+            _ if weighted.is_some() => Box::new(weighted.ok_or(SamplerError::NoScores)?),
             (Some(table), _) => Box::new(TableStrategy::new(&table, spec.release.table == Some(true), parties.len())),
             (None, Some(scores)) if scores.moments_outcome().is_some() => {
                 Box::new(MomentsStrategy::new(&target, scores.as_ref(), parties)?)
@@ -124,6 +127,15 @@ impl NoisyStatistics {
     }
 }
 
+/// Returns the strategy of weighted regressions, if the job weights records and a frame can be learnt.
+fn weighted(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<WeightedStrategy>, SamplerError> {
+    match (target.spec.weights, target.model.scores()) {
+        (Weights::Never, _) | (_, None) => Ok(None),
+        (Weights::Auto, _) if is_plain_enough(plain_outlook(target, parties, budget)?) => Ok(None),
+        (_, Some(scores)) => WeightedStrategy::new(target, scores.as_ref(), parties, budget),
+    }
+}
+
 /// Returns a job with the priors that another one has for the same parameters.
 fn with_priors_of(spec: &JobSpec, other: &JobSpec) -> JobSpec {
     let names = other.model.parameter_names();
@@ -191,6 +203,7 @@ impl Sampler for NoisyStatistics {
     }
 
     fn report(&self) -> RunReport {
-        RunReport { inference: self.inference.clone(), ..RunReport::default() }
+        let weighted = self.inference.as_ref().and_then(|inference| inference.weighted);
+        RunReport { inference: self.inference.clone(), weighted, ..RunReport::default() }
     }
 }

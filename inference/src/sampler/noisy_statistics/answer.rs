@@ -87,14 +87,54 @@ pub struct Inference {
     pub reasons: Vec<String>,
     /// Warnings about an answer that is adequate all the same.
     pub warnings: Vec<String>,
+    /// The weights of the records, if the answer is that of a weighted fit.
+    pub weighted: Option<Weighted>,
+}
+
+/// The weights of a weighted fit.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Weighted {
+    /// Squared length, in mean ones, from which on a record's predictors lower its weight.
+    pub radius: f64,
+    /// Residual, in sds, beyond which it counts as this.
+    pub clip: f64,
+    /// Share of the records with a weight below 1.
+    pub share_cut: f64,
+    /// Mean weight.
+    pub mean_weight: f64,
+    /// Posterior sds by which an unweighted answer typically differs where the model does not hold.
+    pub shift: f64,
+    /// Predicted noise of an unweighted answer at this budget, in posterior sds.
+    pub plain_noise: f64,
+}
+
+impl Weighted {
+    /// States what the answer is an answer to.
+    pub(crate) fn words(self) -> String {
+        format!(
+            "weighted answer: {:.0} % of the records, with unusual predictors, count less (mean weight {:.2}), and residuals beyond {} sds \
+             count as {}. The interval is for this weighted fit. If the model holds, both fits estimate the same coefficients. If not, a plain \
+             fit may lie outside: typically by about {:.1} sds, more if it hangs on a few records, which no private analysis can show. For the \
+             plain fit: weights = \"never\", about {:.1} sds of noise, or more budget",
+            100.0 * self.share_cut,
+            self.mean_weight,
+            self.clip,
+            self.clip,
+            self.shift,
+            self.plain_noise
+        )
+    }
 }
 
 impl Inference {
+    /// Largest noise of a weighted fit's information relative to the information: 2 admits intervals that are too narrow.
+    pub(crate) const WEIGHTED_RHO: f64 = 1.0;
+
     /// Builds the report from each parameter's variance with and without noise; `definite` says whether the latter is known.
     pub(crate) fn new(stages: Vec<Stage>, with: &[f64], without: &[f64], definite: bool) -> Self {
         let share = |(with, without): (&f64, &f64)| definite.then(|| (1.0 - without / with).clamp(0.0, 1.0));
         let noise_share = with.iter().zip(without).map(share).collect();
-        Self { stages, noise_share, checks: Vec::new(), reasons: Vec::new(), warnings: Vec::new() }
+        Self { stages, noise_share, checks: Vec::new(), reasons: Vec::new(), warnings: Vec::new(), weighted: None }
     }
 
     /// Adds the checks of score stages.
@@ -122,6 +162,52 @@ impl Inference {
         self
     }
 
+    /// Adds the checks of a weighted fit: the noise of its information, the prior's share of its variances, the width of its
+    /// intervals, and the sd of the logarithm of the family's own parameter, if it has one.
+    pub(crate) fn with_weighted_checks(mut self, rho: f64, prior_share: f64, own_sd: Option<f64>) -> Self {
+        /// Largest ratio of a posterior variance to the prior's.
+        const PRIOR: f64 = 0.1;
+        /// Largest ratio of an interval to that without noise.
+        const WIDER: f64 = 4.0;
+        /// Largest sd of the logarithm of the own parameter.
+        const OWN_SD: f64 = 0.25;
+        const MOST: f64 = 1e6;
+        // The own parameter has a limit of its own.
+        let coefficients = self.noise_share.len() - usize::from(own_sd.is_some());
+        let known: Option<f64> = self.noise_share[..coefficients].iter().copied().reduce(|a, b| Some(a?.max(b?))).flatten();
+        let wider = known.map_or(MOST, |share| (1.0 - share).sqrt().recip().min(MOST));
+        let rho = if (0.0..=MOST).contains(&rho) { rho } else { MOST };
+        let own = own_sd.map(|sd| ("own_sd", sd, OWN_SD, "the residuals' sd is known too poorly: the sd of its logarithm is"));
+        let checks = [
+            (
+                "rho_h",
+                rho,
+                Self::WEIGHTED_RHO,
+                "the noise hides the least known direction of the parameters: the ratio of its sd to the information is",
+            ),
+            (
+                "prior_share",
+                prior_share,
+                PRIOR,
+                // Words of [`ADDS_LITTLE`].
+                "the release adds little to the prior: the ratio of a posterior variance to the prior's is",
+            ),
+            (
+                "wider",
+                wider,
+                WIDER,
+                "the noise makes the intervals too wide: the ratio of a width to that of the records alone is",
+            ),
+        ];
+        for (name, value, limit, text) in checks.into_iter().chain(own) {
+            self.checks.push(Check { name, value, limit });
+            if value.is_nan() || value > limit {
+                self.reasons.push(format!("{text} {value:.2}, above the limit of {limit}"));
+            }
+        }
+        self
+    }
+
     /// Adds the check that the intervals have the order of magnitude of those without noise, where these are known.
     pub(crate) fn with_width_check(mut self) -> Self {
         let known: Option<f64> = self.noise_share.iter().copied().reduce(|a, b| Some(a?.max(b?))).flatten();
@@ -138,7 +224,7 @@ impl Inference {
 
     /// Adds the check of score stages that the draws have the width of the Gaussian fit, by which the other checks judge.
     pub(crate) fn with_spread(mut self, value: f64) -> Self {
-        if self.checks.iter().all(|check| check.name != "cubic") {
+        if self.checks.iter().all(|check| check.name != "rho_h") {
             return self;
         }
         let value = if value.is_finite() { value } else { MOST_WIDER };

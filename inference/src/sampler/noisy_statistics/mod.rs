@@ -45,6 +45,7 @@
 //! | `table_choice` | the choice between a table and score stages |
 //! | `answer` | the report of a run beside its draws |
 //! | `draws` | draws from the posterior given the releases |
+//! | `weighted` | the strategy of weighted regressions |
 //! | `algorithm` | the sampler |
 
 pub(crate) mod adequacy;
@@ -95,13 +96,14 @@ mod table_choice;
 mod table_strategy;
 mod times_shape;
 pub(crate) mod walk;
+mod weighted;
 mod without_privacy;
 
 use crate::sampler::engine::{Engine, ErrorSource};
 
 pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
-pub use answer::{Check, Inference, Stage};
+pub use answer::{Check, Inference, Stage, Weighted};
 pub(super) use design::predictor_moments;
 pub(crate) use design::{Case, FIFTH};
 pub use expected::Expected;

@@ -7,11 +7,11 @@ use super::gaussian::factor;
 use super::moments_strategy::MomentsStrategy;
 use super::scores::GradientQuery;
 use super::starting_point::StartingPoint;
-use super::{expected_family, expected_moments, expected_table};
+use super::{expected_family, expected_moments, expected_table, weighted};
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, Weights};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::PartyMetadata;
 use conclave_common::schema::ModelSpec;
@@ -37,9 +37,28 @@ pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<E
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let target = Target::new(spec);
     let budget = Allotment::new(spec, parties)?;
-    let of = |case| error(&target, parties, &budget, case);
+    let plain = plain_outlook(&target, parties, &budget)?;
+    Ok(match weighted::outlook(&target, parties, &budget)? {
+        Some(weighted) if spec.weights == Weights::Always || !is_plain_enough(plain) => weighted,
+        _ => plain,
+    })
+}
+
+/// Returns the error without weights, in the best case and in a worse one.
+///
+/// # Errors
+/// Those of [`expectation`].
+pub(crate) fn plain_outlook(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Outlook, SamplerError> {
+    let of = |case| error(target, parties, budget, case);
     let (best, worse) = (of(Case::Best)?, of(Case::Worse)?);
     Ok(Outlook { best, worse: worse.max(best) })
+}
+
+/// Returns true where an unweighted answer is sharp even in the worse case, so that nothing need be learnt.
+pub(crate) fn is_plain_enough(plain: Outlook) -> bool {
+    /// Error in posterior sds at which an interval is 12 % wider.
+    const SHARP: f64 = 0.5;
+    plain.worse <= SHARP
 }
 
 /// Returns the error of score stages, in the best case and in a worse one.
@@ -81,7 +100,10 @@ pub(crate) fn wide_posterior_warning(
     budget: &Allotment,
 ) -> Result<Option<String>, SamplerError> {
     match PartyMetadata::most_records_of_all(parties) {
-        Some(_) => Ok(expected::wide_posterior_warning(&target.spec, error(target, parties, budget, Case::Best)?)),
+        Some(_) => {
+            let weighted = weighted::outlook(target, parties, budget)?.map_or(f64::INFINITY, |outlook| outlook.best);
+            Ok(expected::wide_posterior_warning(&target.spec, error(target, parties, budget, Case::Best)?.min(weighted)))
+        }
         None => Ok(None),
     }
 }

@@ -60,7 +60,10 @@ impl RetainedCoefficients {
     /// # Errors
     /// [`RefitError::OtherModel`].
     pub(crate) fn of(old: &JobSpec, new: &JobSpec) -> Result<Self, RefitError> {
-        let alike = old.algorithm == new.algorithm && old.parties == new.parties && old.columns == new.columns;
+        let alike = old.algorithm == new.algorithm
+            && old.weights == new.weights
+            && old.parties == new.parties
+            && old.columns == new.columns;
         // A smaller linear model may have no table of its own.
         let table = if old.model.kind() == "linear" { old.release.table } else { new.release.table };
         let release = ReleaseSpec { table, ..new.release.clone() };

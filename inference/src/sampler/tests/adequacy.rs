@@ -80,6 +80,7 @@ fn a_release_keeps_its_checks() {
         checks: vec![Check { name: "rho_h", value: 3.0, limit: 2.0 }],
         reasons: vec!["too noisy".to_owned()],
         warnings: Vec::new(),
+        weighted: None,
     };
     let released = RunReport { inference: Some(inference), ..RunReport::default() };
     let verdict = verdict(&released, &chains(4, 400, 0.0));

@@ -426,6 +426,52 @@ fn a_job_that_releases_once_queries_no_more_than_it_states() {
     assert_eq!(status(&asked), AnswerStatus::Invalid);
 }
 
+/// A job that weights records asks one table in a round, whatever its size, and no entry of a frame by which arithmetic on a record
+/// would be subnormal.
+#[test]
+fn a_weighted_job_asks_one_table_in_a_round() {
+    use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+    let house = House::new(open_policy());
+    let mut answerer = house.start();
+    let weighted = "kind = \"linear\"\npredictors = [\"sick\"]\nweights = \"always\"";
+    let toml = logistic_toml().replace("\"penalty\"", "\"noisy-statistics\"").replace("noise_sd = 1.0\n", "");
+    let toml = toml
+        .replace("kind = \"logistic\"\npredictors = [\"height\"]", weighted)
+        .replace("outcome = \"sick\"", "outcome = \"height\"");
+    assert!(matches!(answerer.open(&open_request(&toml)).unwrap(), Opening::Opened(..)));
+    let theta = [0.1, 0.2, 0.5];
+    let frame = |entry: f64| [entry, 0.1, 0.0, 0.1, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 1.5].to_vec();
+    let proposal = |(kind, to): (QueryKind, Vec<f64>)| v1::Proposal {
+        chain: kind.code() % 7,
+        from: theta.to_vec(),
+        to,
+        noise_scale: NoiseScale::MAX_UNITS,
+        kind: kind.code(),
+    };
+    let table = |edges: &[f64]| (QueryKind::Table { cells: edges.len() as u32 + 2 }, edges.to_vec());
+    let gradient = |entry: f64| (QueryKind::Gradient { parameters: 3 }, frame(entry));
+    let information = (QueryKind::Curvature { parameters: 3 }, frame(0.4));
+    let lengths = (QueryKind::Table { cells: 3 }, [frame(0.4), vec![1.0]].concat());
+    let mut ask = |iteration: u64, queries: Vec<(QueryKind, Vec<f64>)>| {
+        let proposals = queries.into_iter().map(proposal).collect();
+        status(&answerer.answer(v1::Query { job: JOB.into(), iteration, proposals, attempt: 0 }))
+    };
+    assert_eq!(ask(0, vec![gradient(0.4), information, table(&[-1.0, 0.0, 1.0])]), AnswerStatus::Released);
+    assert_eq!(ask(1, vec![lengths.clone()]), AnswerStatus::Released);
+    for (what, queries) in [
+        ("two tables of different sizes", vec![table(&[0.0]), table(&[0.0, 1.0])]),
+        ("two tables of one size", vec![table(&[0.0]), lengths]),
+        ("a large entry of a frame", vec![gradient(2.0_f64.powi(509))]),
+        ("edges that do not ascend", vec![table(&[1.0, 0.0])]),
+        ("edges without an end", vec![table(&[0.0, f64::INFINITY])]),
+        ("more edges than a rehearsal asks", vec![table(&(0..65).map(f64::from).collect::<Vec<_>>())]),
+        ("a table without edges", vec![table(&[])]),
+    ] {
+        assert_eq!(ask(2, queries), AnswerStatus::Invalid, "{what}");
+    }
+    assert_eq!(house.queries(), 4);
+}
+
 /// A cost beyond the ledger's integers is above every limit of the owner's, and no smaller price than one that fits.
 #[test]
 fn the_owners_least_noise_refuses_a_cost_that_overflows() {

@@ -1,0 +1,173 @@
+//! The kernels of bounded influence of a regression: score, information, and tables of residuals and lengths; see [`super::Influence`].
+
+use super::influence::Influence;
+use super::linear_predictor::LinearPredictor;
+use super::slopes::{Slopes, Standardised};
+use super::table::NOWHERE;
+use super::weighted::WeightedSum;
+use conclave_privacy::pass::BlockPass;
+use conclave_privacy::pass::hold::{Cells, Columns, Place, Sloped};
+use conclave_privacy::pass::small_tile::{SMALL_TILE, TileLane};
+use conclave_privacy::pass::tile::Tile;
+use pulp::{Arch, Simd, WithSimd};
+
+/// The kernels of bounded influence of a regression at a public point.
+pub(super) struct Bounded<L: Slopes> {
+    eta: WeightedSum,
+    at: L::At,
+    /// The components of a record's image.
+    images: Vec<WeightedSum>,
+    clip: f64,
+    trace: f64,
+    parameters: usize,
+}
+
+impl<L: Slopes> Bounded<L> {
+    pub(super) fn new(
+        (likelihood, predictor): (&L, &LinearPredictor),
+        (coefficients, own): (&[f64], Option<f64>),
+        influence: &Influence<'_>,
+    ) -> Self {
+        let row = |k: usize| predictor.weighted_without_offset(&influence.frame().row(k)[..coefficients.len()]);
+        Self {
+            eta: predictor.weighted(coefficients),
+            at: likelihood.slopes_at(own),
+            images: (0..coefficients.len()).map(row).collect(),
+            clip: influence.clip,
+            trace: influence.trace,
+            parameters: influence.frame().parameters(),
+        }
+    }
+
+    /// The same without a frame, for the table of residuals.
+    pub(super) fn without_frame(
+        (likelihood, predictor): (&L, &LinearPredictor),
+        (coefficients, own): (&[f64], Option<f64>),
+    ) -> Self {
+        let (eta, at) = (predictor.weighted(coefficients), likelihood.slopes_at(own));
+        Self { eta, at, images: Vec::new(), clip: Influence::MOST_CLIP, trace: 1.0, parameters: 0 }
+    }
+
+    /// Gives the kernel of information to a pass.
+    pub(super) fn give_information(&self, pass: BlockPass<'_>) {
+        let places: Vec<Place> = (0..self.images.len()).map(|component| Place { vector: 0, component }).collect();
+        pass.trace(self, self.parameters, &places);
+    }
+
+    /// Fills in the squared lengths of the images of unscaled predictors.
+    #[inline(always)]
+    fn squares(&self, rows: &Tile<'_>, image: &mut [f64], squares: &mut [f64]) {
+        squares.fill(0.0);
+        for one in &self.images {
+            one.fill(rows, image);
+            squares.iter_mut().zip(&*image).for_each(|(square, part)| *square += part * part);
+        }
+    }
+}
+
+impl<L: Slopes> Sloped for Bounded<L> {
+    #[inline(always)]
+    fn slopes(&self, rows: &Tile<'_>, [eta, own]: &mut [TileLane<f64>; 2]) {
+        let mut image = [0.0; SMALL_TILE];
+        let records = rows.len();
+        let (eta, own, outcome) = (&mut eta.0[..records], &mut own.0[..records], &rows.outcome()[..records]);
+        self.squares(rows, &mut image[..records], own);
+        self.eta.fill(rows, eta);
+        for i in 0..records {
+            let Standardised { root, residual, .. } = L::standardised(&self.at, outcome[i], eta[i], self.clip);
+            let weight = Influence::weight(self.trace, root * root * own[i]);
+            eta[i] = residual / self.clip * weight * root;
+            // Not-a-number for an inert record.
+            own[i] = 0.0 * eta[i];
+        }
+    }
+}
+
+impl<L: Slopes> Columns for Bounded<L> {
+    type Room = [TileLane<f64>; 2];
+
+    fn room(&self) -> Self::Room {
+        [TileLane([0.0; SMALL_TILE]), TileLane([0.0; SMALL_TILE])]
+    }
+
+    #[inline(always)]
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, [eta, squares]: &mut Self::Room, columns: &mut [[f64; N]]) {
+        let records = rows.len();
+        let (eta, squares, outcome) = (&mut eta.0[..records], &mut squares.0[..records], &rows.outcome()[..records]);
+        squares.fill(0.0);
+        for (column, image) in columns.iter_mut().zip(&self.images) {
+            image.fill(rows, &mut column[..records]);
+            squares.iter_mut().zip(&*column).for_each(|(square, part)| *square += part * part);
+        }
+        self.eta.fill(rows, eta);
+        let shortened = Influence::shortened(self.parameters);
+        for i in 0..records {
+            let Standardised { root, residual, slope } = L::standardised(&self.at, outcome[i], eta[i], self.clip);
+            let weight = Influence::weight(self.trace, root * root * squares[i]);
+            // A record without a residual is inert.
+            eta[i] = (weight * slope / self.trace).sqrt() * root * shortened + 0.0 * residual;
+        }
+        for column in columns.iter_mut() {
+            column[..records].iter_mut().zip(&*eta).for_each(|(value, factor)| *value *= factor);
+        }
+    }
+}
+
+/// The cells of a record's standardised residual, or of the squared length of its image, between public edges.
+pub(super) struct BetweenEdges<'a, L: Slopes> {
+    arch: Arch,
+    bounded: Bounded<L>,
+    edges: &'a [f64],
+    of_lengths: bool,
+}
+
+impl<'a, L: Slopes> BetweenEdges<'a, L> {
+    /// The edges ascend. The first cell is below the first edge, the last one at the last edge and beyond.
+    pub(super) fn new(arch: Arch, bounded: Bounded<L>, edges: &'a [f64], of_lengths: bool) -> Self {
+        Self { arch, bounded, edges, of_lengths }
+    }
+
+    /// Gives itself to a pass.
+    pub(super) fn give(&self, pass: BlockPass<'_>) {
+        pass.one_hot(self, &[self.edges.len() + 1]);
+    }
+
+    #[inline(always)]
+    fn fill_codes(&self, rows: &Tile<'_>, codes: &mut [f64], [image, eta]: [&mut [f64]; 2]) {
+        let outcome = &rows.outcome()[..codes.len()];
+        self.bounded.squares(rows, image, codes);
+        self.bounded.eta.fill(rows, eta);
+        for i in 0..codes.len() {
+            let Standardised { root, residual, .. } = L::standardised(&self.bounded.at, outcome[i], eta[i], f64::INFINITY);
+            let value = if self.of_lengths { root * root * codes[i] + 0.0 * residual } else { residual };
+            let cell: f64 = self.edges.iter().map(|edge| f64::from(u8::from(value >= *edge))).sum();
+            codes[i] = if value.is_nan() { NOWHERE } else { cell };
+        }
+    }
+}
+
+/// A dispatch that fills the cells of a tile: without it, a fused multiply-add is a call of the system's library.
+struct Fill<'k, 'r, L: Slopes> {
+    kernel: &'k BetweenEdges<'k, L>,
+    rows: &'k Tile<'r>,
+    codes: &'k mut [f64],
+    room: [&'k mut [f64]; 2],
+}
+
+impl<L: Slopes> WithSimd for Fill<'_, '_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        self.kernel.fill_codes(self.rows, self.codes, self.room);
+    }
+}
+
+impl<L: Slopes> Cells for BetweenEdges<'_, L> {
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, codes: &mut [[f64; N]]) {
+        let [codes] = codes else { return };
+        let (records, mut image, mut eta) = (rows.len(), [0.0; N], [0.0; N]);
+        let room = [&mut image[..records], &mut eta[..records]];
+        self.arch.dispatch(Fill { kernel: self, rows, codes: &mut codes[..records], room });
+    }
+}

@@ -1,0 +1,81 @@
+//! Bounded influence: weights by a record's predictors and clipped residuals, by which each record's score and information stay
+//! within a public ball whatever its predictors are.
+//!
+//! At a public point, let `z = sqrt(I) x` be a record's predictors times the root of its Fisher information, and `v = T z` their
+//! image in a public frame `T`. With `r = |v|`, the record has the weight `w = min(1, 1/r, R/r^2)`. Its score is `psi w v`, where
+//! `psi` is its standardised residual, within `[-c, c]`. Its information is `w kappa v v'`, where `kappa` is between 0 and 1. So the
+//! score is no longer than `c`, and the trace of the information is at most `R`, for every `x`.
+//!
+//! A weight is a function of the predictors alone. Under the model the score has expectation 0 whatever the frame is (Mallows 1975).
+
+use crate::parameter::LEAST_MAGNITUDE;
+use conclave_privacy::pass::frame::Frame;
+
+/// The public numbers of a query of bounded influence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Influence<'a> {
+    /// T: its rows map a record's predictors, times the root of its information, to the ball. It has no shift.
+    frame: Frame<'a>,
+    /// c, the limit of a standardised residual.
+    pub(super) clip: f64,
+    /// R, the limit of a weight times its squared length.
+    pub(super) trace: f64,
+}
+
+impl<'a> Influence<'a> {
+    /// The greatest entry of a frame. With it, no weight, score or root of information that differs from 0 is subnormal: arithmetic on
+    /// such numbers takes a time that depends on the record.
+    pub const MOST_ENTRY: f64 = 1e9;
+    /// The greatest clip.
+    pub const MOST_CLIP: f64 = 1e3;
+    /// The greatest R.
+    pub const MOST_TRACE: f64 = 16.0;
+    /// The greatest number of edges of a table of residuals or lengths.
+    pub const MOST_EDGES: usize = 64;
+
+    /// Returns the number of values that encode it: a frame, c and R.
+    #[must_use]
+    pub fn length(parameters: usize) -> usize {
+        Frame::length(parameters) + 2
+    }
+
+    /// Reads it from the second part of a query. Returns `None` unless the number of values fits, the frame has no shift and entries
+    /// of 0 or from [`LEAST_MAGNITUDE`] to [`Influence::MOST_ENTRY`] in magnitude, `0 < c <= 1000` and `1 <= R <= 16`.
+    #[must_use]
+    pub fn new(numbers: &'a [f64], parameters: usize) -> Option<Self> {
+        if numbers.len() != Self::length(parameters) {
+            return None;
+        }
+        let (frame, rest) = numbers.split_at(Frame::length(parameters));
+        let (frame, clip, trace) = (Frame::new(frame, parameters)?, *rest.first()?, *rest.get(1)?);
+        let is_moderate = |entry: &f64| *entry == 0.0 || (LEAST_MAGNITUDE..=Self::MOST_ENTRY).contains(&entry.abs());
+        let fits = frame.shift().iter().all(|b| *b == 0.0)
+            && frame.rows().iter().all(is_moderate)
+            && (LEAST_MAGNITUDE..=Self::MOST_CLIP).contains(&clip)
+            && (1.0..=Self::MOST_TRACE).contains(&trace);
+        fits.then_some(Self { frame, clip, trace })
+    }
+
+    /// Returns the frame.
+    #[must_use]
+    pub fn frame(&self) -> Frame<'a> {
+        self.frame
+    }
+
+    /// Returns the factor by which the vectors of an information are shortened, so that rounding moves none beyond its limit.
+    #[must_use]
+    pub fn shortened(parameters: usize) -> f64 {
+        1.0 - (parameters as f64).sqrt() / 65_536.0
+    }
+
+    /// Returns the weight of a record whose image has this squared length.
+    #[must_use]
+    #[inline(always)]
+    pub fn weight(trace: f64, square: f64) -> f64 {
+        1.0_f64.min(square.sqrt().recip()).min(trace / square)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/influence.rs"]
+mod tests;

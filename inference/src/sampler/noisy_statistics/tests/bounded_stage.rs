@@ -1,0 +1,65 @@
+//! Tests of a bounded stage.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::sampler::noisy_statistics::coding::Coding;
+
+fn stage(score_sd: f64, information_sd: f64, inflation: f64) -> BoundedStage {
+    BoundedStage {
+        at: vec![1.0, -1.0],
+        frame: LearntFrame::ball(&Coding::new(&[false, false], 2), 2, 0.5),
+        score: vec![30.0, -10.0],
+        score_sd,
+        information: Matrix::diagonal(&[100.0, 50.0]),
+        information_sd,
+        inflation,
+        clipped: vec![0.0; 2],
+    }
+}
+
+fn flat() -> GaussianPrior {
+    GaussianPrior { mean: vec![0.0; 2], precision: vec![0.0; 2] }
+}
+
+/// Without noise the fit is the root of the weighted equation, and its width that of the records.
+#[test]
+fn without_noise_the_fit_solves_the_weighted_equation() {
+    let fit = stage(0.0, 0.0, 1.0).fit(&flat());
+    // The frame doubles: a step of .3 in its coordinates is one of .6 in the coefficients.
+    assert!((fit.mean[0] - 1.6).abs() < 1e-9 && (fit.mean[1] + 1.4).abs() < 1e-9, "{:?}", fit.mean);
+    assert!((fit.covariance[(0, 0)] - 0.01).abs() < 1e-9 && (fit.without_noise[(1, 1)] - 0.02).abs() < 1e-9);
+    assert!(fit.noise[(0, 0)].abs() < 1e-12 && fit.definite && fit.converged);
+}
+
+#[test]
+fn noise_and_heavy_tails_widen_the_fit() {
+    let fit = stage(10.0, 0.0, 1.0).fit(&flat());
+    // (100 + 10²) / 100².
+    assert!((fit.covariance[(0, 0)] - 0.02).abs() < 1e-9 && (fit.noise[(0, 0)] - 0.01).abs() < 1e-9);
+    let fit = stage(0.0, 0.0, 2.0).fit(&flat());
+    assert!((fit.covariance[(0, 0)] - 0.02).abs() < 1e-9 && (fit.without_noise[(0, 0)] - 0.02).abs() < 1e-9);
+    let through = stage(0.0, 5.0, 1.0).fit(&flat());
+    assert!(through.covariance[(0, 0)] > 0.01 + 25.0 * 2.0 * 0.09 / 1e4 - 1e-4);
+    assert!((stage(0.0, 5.0, 1.0).information_noise() - 2.0 * 5.0 * 2.0_f64.sqrt() / 50.0).abs() < 1e-9);
+    assert!(stage(0.0, 5.0, 1.0).added_squares(&stage(0.0, 0.0, 1.0).fit(&flat())) < 1e-9);
+}
+
+#[test]
+fn the_likelihood_has_its_mode_and_its_width_at_the_fit() {
+    let stage = stage(10.0, 0.0, 1.0);
+    let (fit, log) = (stage.fit(&flat()), stage.log_likelihood());
+    let sd = stage.frame.covariance(&fit.covariance)[(0, 0)].sqrt();
+    let at = |steps: f64| log(&[fit.mean[0] + steps * sd, fit.mean[1]]);
+    assert!((at(0.0) - at(1.0) - 0.5).abs() < 1e-9 && (at(0.0) - at(-2.0) - 2.0).abs() < 1e-9);
+}
+
+/// A move by the clip is allowed for in its direction, and is no width of the records' own.
+#[test]
+fn a_move_by_the_clip_is_allowed_for() {
+    let clipped = BoundedStage { clipped: vec![0.3, 0.0], ..stage(0.0, 0.0, 1.0) };
+    let (fit, free) = (clipped.fit(&flat()), stage(0.0, 0.0, 1.0).fit(&flat()));
+    let variance = |fit: &Fit, j: usize| clipped.frame.covariance(&fit.covariance)[(j, j)];
+    assert!((variance(&fit, 0) - variance(&free, 0) - 0.09).abs() < 1e-9, "{} {}", variance(&fit, 0), variance(&free, 0));
+    assert!((variance(&fit, 1) - variance(&free, 1)).abs() < 1e-9);
+    assert_eq!(fit.without_noise.entries(), free.without_noise.entries());
+}

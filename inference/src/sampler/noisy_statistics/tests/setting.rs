@@ -1,0 +1,37 @@
+//! Tests of the settings of the last stage.
+
+use super::*;
+
+#[test]
+fn the_wider_setting_serves_while_its_noise_is_small() {
+    assert_eq!(Setting::choose(0.01, 5), WIDE);
+    assert_eq!(Setting::choose(1.0, 5), NARROW);
+    assert!(WIDE.noise(0.3, 5) > NARROW.noise(0.3, 5));
+}
+
+/// With every record at the mean length and no clip, the noise is `unit sqrt(radius) / sqrt(.78)` times the clip; the law of lengths
+/// lowers it by less than a fifth.
+#[test]
+fn the_noise_follows_from_the_law_of_lengths() {
+    let many = NARROW.noise(1.0, 400);
+    let whole = (1.5_f64 / OF_SCORE).sqrt() * 2.0 / libm::erf(2.0_f64.sqrt());
+    assert!((many / whole - 1.0).abs() < 0.01, "{many} {whole}");
+    let few = NARROW.noise(1.0, 2);
+    assert!(few > whole && few < 1.3 * whole, "{few} {whole}");
+    assert!((mean_over_lengths(3, |q| q) - 1.0).abs() < 2e-3);
+}
+
+#[test]
+fn lengths_are_summarised() {
+    // Half of the records below the mean length, the others between 5 and 8 times that: their weight is sqrt(3 / 6.2).
+    let mut counts = vec![0.0; 9];
+    (counts[0], counts[5]) = (500.0, 500.0);
+    let lengths = Lengths::new(&counts, 10.0, 1000.0);
+    let (share, mean, shift) = lengths.summary(WIDE, 1000.0);
+    let weight = (3.0_f64 / 6.2).sqrt();
+    assert_eq!(share, 0.5);
+    assert!((mean - 0.5 * (1.0 + weight)).abs() < 1e-12);
+    // Relative to the mean length of 3.4.
+    assert!((shift - 0.035 * (1000.0 * 0.5 * (1.0 - weight) * (1.0 - weight) * 6.2_f64 / 3.4).sqrt()).abs() < 1e-12);
+    assert_eq!(Lengths::edges(WIDE)[3], 1.0);
+}

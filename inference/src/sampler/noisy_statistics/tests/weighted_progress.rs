@@ -1,0 +1,123 @@
+//! Tests of the search for the frame.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::coding::Coding;
+use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
+
+fn facts() -> Facts {
+    Facts {
+        may_be_plain: false,
+        order: 2,
+        own: true,
+        records: 10_000.0,
+        parties: 3.0,
+        unit: 10.0,
+        is_indicator: vec![false, false],
+        has_intercept: true,
+        coding: Coding::new(&[false, false], 2),
+        longest: 2.0_f64.sqrt(),
+        outcome: (0.0, 1.0),
+        log_sigma_box: (-5.0, 3.0),
+        may_be_inert: false,
+        prior: GaussianPrior { mean: vec![0.0; 3], precision: vec![0.16, 0.16, 0.0] },
+        radius: 2.0,
+        learn_share: 0.02,
+        most_learnt: 4,
+    }
+}
+
+fn stage(progress: &Progress, eigenvalues: [f64; 2], score: [f64; 2]) -> BoundedStage {
+    BoundedStage {
+        at: progress.coefficients.clone(),
+        frame: progress.frame.clone(),
+        score: score.to_vec(),
+        score_sd: 1.0,
+        information: Matrix::diagonal(&eigenvalues),
+        information_sd: 1.0,
+        inflation: 1.0,
+        clipped: vec![0.0; 2],
+    }
+}
+
+/// Outcomes around .3 with an sd of .1 give the intercept and sigma; counts of noise are left out.
+#[test]
+fn outcomes_give_the_start() {
+    let (facts, mut progress) = (facts(), Progress::new(&facts(), 0.0));
+    let within = |x: f64| 0.5 * libm::erf((x - 0.3) / 0.1 / std::f64::consts::SQRT_2);
+    let mut cells: Vec<f64> =
+        (0..40).map(|k| f64::from(k) / 20.0 - 1.0).map(|low| 1e4 * (within(low + 0.05) - within(low))).collect();
+    cells[0] = 15.0;
+    progress.take_outcomes(&facts, &Counts { cells, unusable: 0.0, sd: 10.0 });
+    assert!((progress.coefficients[0] - 0.3).abs() < 0.01 && (libm::exp(progress.log_sigma) - 0.1).abs() < 0.01);
+    assert_eq!((progress.phase, progress.outcome_edges(&facts).len()), (Phase::Learn, 39));
+}
+
+/// Directions with little information are widened until an ordinary record fills the ball; then the search locates.
+#[test]
+fn learning_widens_the_frame_until_it_stands_still() {
+    let (facts, mut progress) = (facts(), Progress::new(&facts(), 0.0));
+    progress.phase = Phase::Learn;
+    let before = progress.frame.matrix()[(1, 1)];
+    progress.take_learning(&facts, &stage(&progress, [2500.0, 100.0], [0.0; 2]));
+    let widened = progress.frame.matrix()[(1, 1)] / before;
+    assert!((4.5..5.2).contains(&widened) && progress.phase == Phase::Learn, "{widened}");
+    progress.take_learning(&facts, &stage(&progress, [2500.0, 2300.0], [0.0; 2]));
+    assert_eq!(progress.phase, Phase::Locate);
+}
+
+#[test]
+fn a_short_step_with_a_known_scale_is_found_and_chooses_the_setting() {
+    let (facts, mut progress) = (facts(), Progress::new(&facts(), 0.0));
+    progress.phase = Phase::Locate;
+    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [5000.0, 0.0]), None, 0.9);
+    assert_eq!(progress.phase, Phase::Locate, "a step of two radii");
+    assert!(progress.coefficients[0] > 0.5);
+    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [250.0, 0.0]), None, 0.85);
+    assert!(progress.phase == Phase::Last && matches!(progress.limits, Some(Limits::Weighted(_))));
+    let mut hurried = Progress::new(&facts, 0.0);
+    hurried.take_locating(&facts, &stage(&hurried, [2500.0, 2500.0], [5000.0, 0.0]), None, 0.62);
+    assert_eq!(hurried.phase, Phase::Last, "the budget of the last stage is kept");
+    assert!((0.04..=0.08).contains(&Progress::locating_share(&facts, 3.0)));
+}
+
+/// Where records fill their bounds, a score in the public frame is as sharp: the releases choose it, if they may.
+#[test]
+fn an_unweighted_stage_is_chosen_where_its_noise_is_small() {
+    let chosen = |facts: &Facts, eigenvalue: f64| {
+        let mut progress = Progress::new(facts, 0.0);
+        progress.phase = Phase::Locate;
+        progress.take_locating(facts, &stage(&progress, [eigenvalue; 2], [0.0; 2]), None, 0.8);
+        progress.limits
+    };
+    let auto = Facts { may_be_plain: true, unit: 2.0, ..facts() };
+    // The noise of a score is 20 at an information of 4500: .3 posterior sds; at one of 100 it is 2.
+    assert_eq!(chosen(&auto, 4500.0), Some(Limits::Plain(4.0)));
+    assert!(matches!(chosen(&auto, 100.0), Some(Limits::Weighted(_))));
+    assert!(matches!(chosen(&facts(), 4500.0), Some(Limits::Weighted(_))));
+}
+
+/// Images stay where they are when sigma moves, and sigma stays in its box.
+#[test]
+fn the_frame_follows_sigma() {
+    let (facts, mut progress) = (Facts { log_sigma_box: (-1.0, 3.0), ..facts() }, Progress::new(&facts(), 0.0));
+    let image = |progress: &Progress| progress.frame.matrix()[(1, 1)] * libm::exp(-progress.log_sigma);
+    let before = image(&progress);
+    let factor = progress.move_sigma(&facts, -0.5);
+    assert!((image(&progress) - before).abs() < 1e-12 && (factor - libm::exp(-0.5)).abs() < 1e-12);
+    progress.move_sigma(&facts, -2.0);
+    assert_eq!(progress.log_sigma, -1.0);
+}
+
+/// Where the releases leave no room for the least known direction, the run ends before its last stage.
+#[test]
+fn a_hopeless_last_stage_is_forecast() {
+    let noise = |eigenvalue: f64, unit: f64| {
+        let facts = Facts { unit, ..facts() };
+        let mut progress = Progress::new(&facts, 0.0);
+        progress.take_locating(&facts, &stage(&progress, [2500.0, eigenvalue], [0.0; 2]), None, 0.62);
+        progress.information_noise
+    };
+    assert!(noise(2500.0, 10.0) < 0.2 && noise(1.0, 300.0) > 1.0, "{} {}", noise(2500.0, 10.0), noise(1.0, 300.0));
+}

@@ -1,0 +1,136 @@
+//! The answer by a stage: the posterior of the coefficients and of log sigma, and what it is an answer to.
+
+use super::bounded_stage::BoundedStage;
+use super::plan::Facts;
+use super::progress::Progress;
+use super::queries::Counts;
+use super::setting::{CLIP, Lengths, Limits, Setting};
+use super::squares::{LogSigma, Squares};
+use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::answer::{Answer, Inference, Stage, Weighted};
+use crate::sampler::noisy_statistics::gaussian::Fit;
+
+/// The clip's effect on the intercept, in posterior sds, above which a run warns.
+const LEAST_MOVED: f64 = 0.5;
+
+/// The answer by a stage.
+#[derive(Debug, Clone)]
+pub(super) struct Answered {
+    pub(super) stage: BoundedStage,
+    pub(super) fit: Fit,
+    limits: Limits,
+    lengths: Lengths,
+    /// Number of records with a residual, and the sd of its noise.
+    usable: (f64, f64),
+    /// Mean square that the noise of the coefficients adds to the standardised residuals.
+    added: f64,
+    /// The sums of squares so far.
+    pub(super) squares: Vec<Squares>,
+}
+
+impl Answered {
+    /// Returns the answer of a job that ends at a stage of its search. The lengths of its records are not known.
+    pub(super) fn of_search(stage: BoundedStage, facts: &Facts) -> Self {
+        let limits = Limits::Weighted(Setting { clip: CLIP, radius: facts.radius });
+        Self::new(stage, limits, Lengths::of_normal(facts.order), (facts.records, 0.0), facts)
+    }
+
+    /// Returns the answer of the last stage and of the table beside it.
+    pub(super) fn of_last(
+        mut stage: BoundedStage,
+        limits: Limits,
+        beside: &Counts,
+        (facts, progress): (&Facts, &Progress),
+    ) -> Self {
+        let inert = if facts.may_be_inert { (beside.unusable.max(0.0), beside.sd) } else { (0.0, 0.0) };
+        let usable = ((facts.records - inert.0).max(1.0), inert.1);
+        let (clip, _) = limits.of_influence();
+        if let Some((table, scale)) = &progress.table {
+            stage.inflation = table.inflation(clip, *scale);
+            if let (Limits::Plain(_), true, Some(intercept)) = (limits, facts.has_intercept, stage.clipped.first_mut()) {
+                // What the clip withholds on one side moves the intercept of a plain fit.
+                *intercept = table.skew(clip, *scale) * libm::exp(progress.log_sigma);
+            }
+        }
+        Self::new(stage, limits, Lengths::new(&beside.cells, beside.sd, usable.0), usable, facts)
+    }
+
+    fn new(stage: BoundedStage, limits: Limits, lengths: Lengths, usable: (f64, f64), facts: &Facts) -> Self {
+        let fit = stage.fit(&facts.prior);
+        let added = stage.added_squares(&fit) / usable.0;
+        Self { fit, stage, limits, lengths, usable, added, squares: Vec::new() }
+    }
+
+    /// Takes the sum of `min(e²/sigma², 2) - 1` at a point, with the sd of its noise.
+    pub(super) fn take_squares(&mut self, theta: &[f64], (sum, sd): (f64, f64), progress: &Progress) {
+        let Some(sigma) = theta.last() else { return };
+        let ((n, count_sd), located) = (self.usable, libm::exp(progress.log_sigma));
+        // In units of the located variance.
+        let unit = (sigma / located) * (sigma / located);
+        let mean = unit * (sum / n + 1.0);
+        // An error of the count moves the mean as if each record had none of its squares.
+        let sd = libm::hypot(unit * sd, (unit - mean) * count_sd) / n;
+        self.squares.push(Squares { clip: (2.0 * unit).sqrt(), mean, sd });
+    }
+
+    /// Returns log sigma: located, until both sums of squares are released.
+    pub(super) fn log_sigma(&self, progress: &Progress) -> LogSigma {
+        let Ok([near, far]) = <&[Squares; 2]>::try_from(self.squares.as_slice()) else { return LogSigma::located(progress) };
+        let records = self.usable.0;
+        let unseen = progress.table.as_ref().map_or(f64::INFINITY, |(table, _)| table.unseen(far.clip, records));
+        LogSigma::new([near, far], (self.added, records, self.stage.at.len() as f64), unseen).moved(progress.log_sigma)
+    }
+
+    /// Returns the covariance in the model's coordinates, with and without noise.
+    fn covariances(&self, facts: &Facts, progress: &Progress) -> [Matrix; 2] {
+        let own = facts.own.then(|| [self.log_sigma(progress).variance, 0.5 / self.usable.0]);
+        let of = |matrix: &Matrix, at: usize| {
+            let among = self.stage.frame.covariance(matrix);
+            let order = among.order();
+            Matrix::from_fn(order + usize::from(own.is_some()), |i, j| match (i.max(j) < order, i == j) {
+                (true, _) => among[(i, j)],
+                (false, true) => own.map_or(0.0, |own| own[at]),
+                (false, false) => 0.0,
+            })
+        };
+        [of(&self.fit.covariance, 0), of(&self.fit.without_noise, 1)]
+    }
+
+    /// Returns the posterior up to the prior.
+    pub(super) fn answer(&self, facts: &Facts, progress: &Progress) -> Answer<'_> {
+        let [covariance, _] = self.covariances(facts, progress);
+        let (order, own) = (facts.order, facts.own.then(|| self.log_sigma(progress)));
+        let log_likelihood = self.stage.log_likelihood();
+        let log = move |u: &[f64]| {
+            let of_sigma = own.zip(u.get(order)).map_or(0.0, |(own, at)| -0.5 * (at - own.mean) * (at - own.mean) / own.variance);
+            log_likelihood(&u[..order]) + of_sigma
+        };
+        let mean = self.fit.mean.iter().copied().chain(own.map(|own| own.mean)).collect();
+        Answer { mean, covariance, log_likelihood: Box::new(log) }
+    }
+
+    /// Returns the report beside the draws.
+    pub(super) fn inference(&self, stages: Vec<Stage>, facts: &Facts, progress: &Progress) -> Inference {
+        let [with, without] = self.covariances(facts, progress).map(|covariance| covariance.diagonal_entries());
+        let shares = with.iter().zip(&facts.prior.precision).take(facts.order).map(|(v, p)| v * p);
+        let mut inference = Inference::new(stages, &with, &without, self.fit.definite).with_weighted_checks(
+            self.stage.information_noise(),
+            shares.fold(0.0, f64::max),
+            facts.own.then(|| self.log_sigma(progress).variance.sqrt()),
+        );
+        let Limits::Weighted(setting) = self.limits else { return inference };
+        let (share_cut, mean_weight, shift) = self.lengths.summary(setting, self.usable.0);
+        let Setting { radius, clip } = setting;
+        let weighted = Weighted { radius, clip, share_cut, mean_weight, shift, plain_noise: progress.plain_noise };
+        inference.weighted = Some(weighted);
+        inference.warnings.push(weighted.words());
+        let moved = progress.table.as_ref().map_or(0.0, |(table, scale)| table.skew(clip, *scale) * self.usable.0.sqrt());
+        if moved > LEAST_MOVED {
+            inference.warnings.push(format!(
+                "the residuals are skewed: the limit of {clip} sds on a residual moves the intercept by about {moved:.1} posterior sds against \
+                 an unweighted fit"
+            ));
+        }
+        inference
+    }
+}

@@ -1,0 +1,36 @@
+//! Weighted regressions: scores and information of bounded influence in a frame that is learnt from the first releases.
+//!
+//! The noise of an unweighted release is scaled to the corners of the declared columns, which hardly a record visits. Here a record
+//! is held to a ball around the bulk of the records instead (`conclave_common::model::Influence`), so the noise is several times
+//! smaller. The price is the estimand: the posterior is that of a weighted fit. If the model holds, both fits estimate the same
+//! coefficients.
+//!
+//! | file | content |
+//! |---|---|
+//! | `learnt_frame` | the frame, and the rules by which releases change it |
+//! | `bounded_stage` | the likelihood and the fit of a score and an information of bounded influence |
+//! | `residual_table` | the released table of standardised residuals |
+//! | `setting` | the radius and the clip of the last stage, and the noise that they leave |
+//! | `squares` | the residuals' sd, from two sums of their squares |
+//! | `plan` | the public facts of a job, and the shares of the budget |
+//! | `queries` | the queries, and the numbers in their answers |
+//! | `progress` | the search for the frame and the answer |
+//! | `answered` | the answer by a stage |
+//! | `strategy` | the strategy |
+//!
+//! Source: the shape of a bounded score is that of Mallows (1975) and Huber (1964); the order of the stages follows from the noise
+//! of each release.
+
+mod answered;
+mod bounded_stage;
+mod learnt_frame;
+mod plan;
+mod progress;
+mod queries;
+mod residual_table;
+mod setting;
+mod squares;
+mod strategy;
+
+pub(super) use plan::outlook;
+pub(super) use strategy::WeightedStrategy;

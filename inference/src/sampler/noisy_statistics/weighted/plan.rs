@@ -1,0 +1,155 @@
+//! The public facts of a weighted regression, and the shares of its budget.
+
+use crate::sampler::error::SamplerError;
+use crate::sampler::noisy_statistics::allotment::Allotment;
+use crate::sampler::noisy_statistics::coding::Coding;
+use crate::sampler::noisy_statistics::expected::Outlook;
+use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
+use crate::sampler::target::Target;
+use conclave_common::job::{JobSpec, Weights};
+use conclave_common::model::ScoreModel;
+use conclave_common::query::PartyMetadata;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::pass::Frame;
+
+/// Noise of an eigenvalue of the information, relative to its mean in a perfect frame, from which on nothing can be learnt.
+const GATE: f64 = 0.016;
+/// The same noise up to which two learning stages suffice.
+const QUIET: f64 = 0.002;
+/// Multiples of `2 sqrt(dN/n) / mu` at which the noise of an answer lies: in the best case, and in a worse one, which a plan multiplies
+/// by 3 for real data.
+const BEST: f64 = 2.0;
+const WORSE: f64 = 10.0;
+
+/// The public facts.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    /// True if the releases may choose an unweighted last stage.
+    pub(super) may_be_plain: bool,
+    /// Number of coefficients.
+    pub(super) order: usize,
+    /// True if the residuals' sd is a parameter, the last one.
+    pub(super) own: bool,
+    /// Number of records of all parties.
+    pub(super) records: f64,
+    pub(super) parties: f64,
+    /// Sd of the noise over all parties of a sum that one record moves by 1, if the whole budget were spent on it.
+    pub(super) unit: f64,
+    pub(super) is_indicator: Vec<bool>,
+    pub(super) has_intercept: bool,
+    pub(super) coding: Coding,
+    /// The greatest length of a coded row.
+    pub(super) longest: f64,
+    /// Centre and half width of the outcome less the offset.
+    pub(super) outcome: (f64, f64),
+    pub(super) prior: GaussianPrior,
+    /// The box of the logarithm of the residuals' sd, if that is a parameter.
+    pub(super) log_sigma_box: (f64, f64),
+    /// True if a row may be unusable; such a row counts and adds nothing.
+    pub(super) may_be_inert: bool,
+    /// Mean squared radius of the ball while the frame is learnt, in mean squared lengths of a record per predictor.
+    pub(super) radius: f64,
+    /// Share of the budget of each learning stage.
+    pub(super) learn_share: f64,
+    /// Maximum number of learning stages.
+    pub(super) most_learnt: usize,
+}
+
+impl Facts {
+    /// Collects the facts. Returns `None` where the noise hides every frame, so that an unweighted strategy serves better, and under
+    /// `auto` where a party protects another unit than rows against replacement.
+    ///
+    /// # Errors
+    /// Under `always`, such a party.
+    pub(super) fn new(
+        target: &Target,
+        scores: &dyn ScoreModel,
+        parties: &[PartyMetadata],
+        budget: &Allotment,
+    ) -> Result<Option<Self>, SamplerError> {
+        let Some(records) = records(&target.spec, parties)? else { return Ok(None) };
+        let (order, dimension) = (scores.coefficients(), target.space.dimension());
+        let unit = unit(target, budget)?;
+        let nu = unit * order as f64 * (order as f64).sqrt() / records;
+        if nu >= GATE {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            may_be_plain: target.spec.weights == Weights::Auto,
+            order,
+            own: dimension > order,
+            records,
+            parties: parties.len() as f64,
+            unit,
+            is_indicator: (0..order).map(|j| scores.is_indicator(j)).collect(),
+            has_intercept: scores.has_intercept(),
+            coding: Coding::new(&scores.coding(), order),
+            longest: (scores.most_squares() as f64).sqrt(),
+            outcome: scores.moments_outcome().unwrap_or((0.0, 1.0)),
+            prior: GaussianPrior::of(&target.space),
+            log_sigma_box: target
+                .spec
+                .support
+                .get(order)
+                .map_or((f64::MIN, f64::MAX), |of| (libm::log(of.min), libm::log(of.max))),
+            may_be_inert: target.spec.spares_inert_rows(),
+            radius: (3.0 * (QUIET / nu).sqrt()).clamp(1.5, 3.0),
+            learn_share: (400.0 * nu * nu).clamp(0.01, 0.05),
+            most_learnt: if nu < QUIET { 2 } else { 4 },
+        }))
+    }
+
+    /// Returns the mean information of a record along each axis of a frame whose ball has the learning stages' radius.
+    pub(super) fn filled(&self) -> f64 {
+        (self.radius * self.order as f64).recip()
+    }
+
+    /// Returns the clip, in sds, up to which a sum of squares with a share of the budget has noise of at most half a sd of the records'
+    /// own variance.
+    pub(super) fn quiet_clip(&self, share: f64) -> f64 {
+        /// Beyond it few residuals lie under any law.
+        const MOST: f64 = 12.0;
+        (0.5 * (2.0 * self.records * share).sqrt() / self.unit).sqrt().min(MOST)
+    }
+
+    /// Returns the noise in posterior sds of a score whose records all lie on the ball, with a share of the budget.
+    pub(super) fn noise_on_the_ball(&self, share: f64) -> f64 {
+        2.0 * self.unit * (self.order as f64 / self.records / share).sqrt()
+    }
+}
+
+/// Returns the total number of records; `None` where a party protects another unit and the job may be unweighted.
+fn records(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<f64>, SamplerError> {
+    let other = (0..parties.len()).find(|at| parties[*at].unit() != PrivacyUnit::row(Adjacency::Replace));
+    if let Some(at) = other {
+        if spec.weights == Weights::Auto {
+            return Ok(None);
+        }
+        let (party, unit) = (spec.parties.get(at).cloned().unwrap_or_default(), parties[at].unit().to_string());
+        return Err(SamplerError::Protects { algorithm: "a weighted regression (model.weights)", party, unit });
+    }
+    Ok(Some(PartyMetadata::most_records_of_all(parties).unwrap_or(1.0).max(1.0)))
+}
+
+/// Returns the noise of a sum that one record moves by 1.
+fn unit(target: &Target, budget: &Allotment) -> Result<f64, SamplerError> {
+    let theta = target.space.theta_inside(&target.spec, &target.space.location);
+    let frame = vec![0.0; Frame::length(theta.len())];
+    // A score is priced at twice the greatest contribution of a record.
+    Ok(0.5 * budget.whole_score_sd(&target.spec, target.model.as_ref(), (&theta, &frame))?)
+}
+
+/// Returns the expected error of a weighted fit, in the best case and in a worse one; `None` for a job that weights no record, and
+/// where nothing can be learnt.
+///
+/// # Errors
+/// Those of [`Facts::new`].
+pub(crate) fn outlook(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<Outlook>, SamplerError> {
+    if target.spec.weights == Weights::Never {
+        return Ok(None);
+    }
+    let Some(scores) = target.model.scores() else { return Ok(None) };
+    let facts = Facts::new(target, scores.as_ref(), parties, budget)?;
+    let noise = facts.map(|facts| facts.noise_on_the_ball(1.0));
+    Ok(noise.map(|noise| Outlook { best: BEST * noise, worse: WORSE * noise }))
+}

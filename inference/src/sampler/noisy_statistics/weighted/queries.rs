@@ -1,0 +1,127 @@
+//! The queries of a weighted regression, and the numbers in their answers.
+
+use super::learnt_frame::LearntFrame;
+use super::plan::Facts;
+use crate::sampler::error::SamplerError;
+use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::allotment::Allotment;
+use crate::sampler::noisy_statistics::scores::{plain, triangle};
+use crate::sampler::target::Target;
+use conclave_common::model::Influence;
+use conclave_common::query::Query;
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::pass::{Frame, GRADIENT_SCALE};
+
+/// A point and the limits of influence there.
+#[derive(Debug, Clone)]
+pub(super) struct QueryPoint {
+    /// theta
+    pub(super) theta: Vec<f64>,
+    /// The frame, c and R, as a query states them.
+    influence: Vec<f64>,
+    clip: f64,
+    trace: f64,
+}
+
+impl QueryPoint {
+    pub(super) fn new(theta: Vec<f64>, frame: &LearntFrame, (clip, trace): (f64, f64)) -> Self {
+        let (dimension, matrix) = (theta.len(), frame.matrix());
+        let order = matrix.order();
+        let entry = |at: usize| {
+            let (i, j) = (at / dimension, at % dimension);
+            if i < order && j < order { plain(matrix[(i, j)]) } else { 0.0 }
+        };
+        let rows = (0..dimension * dimension).map(entry);
+        let influence = rows.chain(std::iter::repeat_n(0.0, dimension)).chain([clip, trace]).collect();
+        Self { theta, influence, clip, trace }
+    }
+
+    /// Returns the point at another point.
+    pub(super) fn at(self, theta: Vec<f64>) -> Self {
+        Self { theta, ..self }
+    }
+
+    fn ask(
+        &self,
+        (target, budget): (&Target, &mut Allotment),
+        kind: QueryKind,
+        to: &[f64],
+        share: f64,
+    ) -> Result<Query, SamplerError> {
+        let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&self.theta, to), share)?;
+        Ok(Query { chain: 0, kind, from: self.theta.clone(), to: to.to_vec(), noise })
+    }
+
+    /// Asks for the score.
+    pub(super) fn score(&self, of: (&Target, &mut Allotment), share: f64) -> Result<Query, SamplerError> {
+        self.ask(of, QueryKind::Gradient { parameters: self.theta.len() as u32 }, &self.influence, share)
+    }
+
+    /// Asks for the information.
+    pub(super) fn information(&self, of: (&Target, &mut Allotment), share: f64) -> Result<Query, SamplerError> {
+        self.ask(of, QueryKind::Curvature { parameters: self.theta.len() as u32 }, &self.influence, share)
+    }
+
+    /// Asks for the numbers of records by their standardised residual.
+    pub(super) fn residuals(&self, of: (&Target, &mut Allotment), edges: &[f64], share: f64) -> Result<Query, SamplerError> {
+        self.ask(of, cells(edges), edges, share)
+    }
+
+    /// Asks for the numbers of records by the squared length of their image.
+    pub(super) fn lengths(&self, of: (&Target, &mut Allotment), edges: &[f64], share: f64) -> Result<Query, SamplerError> {
+        self.ask(of, cells(edges), &[&self.influence, edges].concat(), share)
+    }
+
+    /// Asks, at a point whose last parameter is a sigma, for the sum of `min(e²/sigma², 2) - 1` over residuals `e`.
+    ///
+    /// It is the slope along log sigma, which a record's greatest contribution limits. An unusable record adds 0.
+    pub(super) fn squares((target, budget): (&Target, &mut Allotment), theta: &[f64], share: f64) -> Result<Query, SamplerError> {
+        let dimension = theta.len();
+        let mut frame = vec![0.0; Frame::length(dimension)];
+        frame[dimension * dimension - 1] = 1.0;
+        let kind = QueryKind::Gradient { parameters: dimension as u32 };
+        let noise = budget.take(&target.spec, target.model.as_ref(), kind, (theta, &frame), share)?;
+        Ok(Query { chain: 0, kind, from: theta.to_vec(), to: frame, noise })
+    }
+
+    /// Reads a score from the totals over the parties: its components, and the sd of their noise.
+    pub(super) fn read_score(&self, facts: &Facts, noise: NoiseScale, totals: &[i128]) -> (Vec<f64>, f64) {
+        let (sums, sd) = read_vector(facts, noise, totals);
+        (sums.into_iter().take(facts.order).map(|sum| self.clip * sum).collect(), self.clip * sd)
+    }
+
+    /// Reads an information matrix: its entries, and the sd of the noise of those off the diagonal.
+    pub(super) fn read_information(&self, facts: &Facts, noise: NoiseScale, totals: &[i128]) -> (Matrix, f64) {
+        let dimension = self.theta.len();
+        let shortened = Influence::shortened(dimension);
+        let scale = self.trace / (shortened * shortened);
+        let all = triangle(dimension, totals, |_| scale);
+        let among = Matrix::from_fn(facts.order, |i, j| all[(i, j)]);
+        (among, scale * facts.parties.sqrt() * noise.sd())
+    }
+}
+
+fn cells(edges: &[f64]) -> QueryKind {
+    QueryKind::Table { cells: edges.len() as u32 + 2 }
+}
+
+/// Reads a vector in units of a record's greatest contribution: its components, and the sd of their noise.
+pub(super) fn read_vector(facts: &Facts, noise: NoiseScale, totals: &[i128]) -> (Vec<f64>, f64) {
+    let sums = totals.iter().map(|total| *total as f64 / GRADIENT_SCALE).collect();
+    (sums, facts.parties.sqrt() * noise.units() as f64 / GRADIENT_SCALE)
+}
+
+/// Counts of records by cell, and beside them of unusable records.
+pub(super) struct Counts {
+    pub(super) cells: Vec<f64>,
+    pub(super) unusable: f64,
+    /// Sd of a count's noise.
+    pub(super) sd: f64,
+}
+
+/// Reads counts.
+pub(super) fn read_counts(facts: &Facts, kind: QueryKind, noise: NoiseScale, totals: &[i128]) -> Counts {
+    let mut cells: Vec<f64> = totals.iter().map(|total| *total as f64 / QueryKind::COUNT_UNIT as f64).collect();
+    let unusable = cells.pop().unwrap_or(0.0);
+    Counts { cells, unusable, sd: facts.parties.sqrt() * kind.noise_sd(noise) }
+}

@@ -1,0 +1,132 @@
+//! The radius and the clip of the last stage, and the noise that they leave.
+
+/// Points of the grid on which the law of squared lengths is summed.
+const POINTS: usize = 2000;
+/// Predicted noise, in posterior sds, up to which the wider setting is used.
+const WIDE_UP_TO: f64 = 0.75;
+/// Part of the remaining budget that the score of the last stage has, about.
+pub(super) const OF_SCORE: f64 = 0.78;
+/// The part that its information has.
+pub(super) const OF_INFORMATION: f64 = 0.12;
+/// Shift of an answer, per root of the number of records and of the mean of `(1 - w)² q`. Seen on real data: .004 to .18.
+const SHIFT: f64 = 0.035;
+
+/// c of the stages before the last one.
+pub(super) const CLIP: f64 = 3.0;
+/// R of the last stages.
+pub(super) const TRACE: f64 = 1.5;
+/// R in the public frame, where every record has weight 1.
+pub(super) const PLAIN_TRACE: f64 = 1.0;
+
+/// The limits of the last stage.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Limits {
+    /// Every record has weight 1, and its residual this clip, beyond which none is seen.
+    Plain(f64),
+    /// Records count less by a setting.
+    Weighted(Setting),
+}
+
+impl Limits {
+    /// Returns c and R.
+    pub(super) fn of_influence(self) -> (f64, f64) {
+        match self {
+            Self::Plain(clip) => (clip, PLAIN_TRACE),
+            Self::Weighted(setting) => (setting.clip, TRACE),
+        }
+    }
+}
+
+/// The limits of a record's influence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Setting {
+    /// c: the largest standardised residual.
+    pub(super) clip: f64,
+    /// The squared radius of the ball, in mean squared lengths of a record per predictor.
+    pub(super) radius: f64,
+}
+
+/// Little noise is added for records far out.
+const WIDE: Setting = Setting { clip: 3.0, radius: 3.0 };
+/// An ordinary record lies near the ball's surface.
+const NARROW: Setting = Setting { clip: 2.0, radius: 1.5 };
+
+impl Setting {
+    /// Chooses the wider setting where its noise is small enough. `unit` is the noise, in posterior sds, of a score whose records all
+    /// lie on the ball.
+    pub(super) fn choose(unit: f64, order: usize) -> Self {
+        if WIDE.noise(unit, order) <= WIDE_UP_TO { WIDE } else { NARROW }
+    }
+
+    /// Returns the noise of an answer in posterior sds, for normal predictors and residuals.
+    pub(super) fn noise(self, unit: f64, order: usize) -> f64 {
+        let within = libm::erf(self.clip / std::f64::consts::SQRT_2);
+        let kept = mean_over_lengths(order, |q| q * self.weight(q));
+        unit * (self.radius / OF_SCORE).sqrt() * self.clip / (within * kept)
+    }
+
+    /// Returns the weight of a record whose squared length is `q` times the mean one.
+    pub(super) fn weight(self, q: f64) -> f64 {
+        1.0_f64.min((self.radius / q).sqrt()).min(TRACE * self.radius / q)
+    }
+}
+
+/// Returns the mean of a function of `q = chi²_d / d`.
+fn mean_over_lengths(order: usize, of: impl Fn(f64) -> f64) -> f64 {
+    let half = 0.5 * order as f64;
+    // Up to 12 sds above the mean.
+    let most = 1.0 + 12.0 * half.sqrt().recip();
+    let (mut sum, mut all) = (0.0, 0.0);
+    for point in 0..POINTS {
+        let q = most * (point as f64 + 0.5) / POINTS as f64;
+        let density = libm::exp((half - 1.0) * libm::log(q) - half * (q - 1.0));
+        (sum, all) = (sum + density * of(q), all + density);
+    }
+    sum / all
+}
+
+/// The released table of squared lengths: the shares of records by `q`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lengths(Vec<f64>);
+
+/// Edges of the table of squared lengths, in mean ones.
+const LENGTHS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0];
+/// The squared lengths that stand for its cells.
+const MIDDLES: [f64; 9] = [0.6, 1.25, 1.75, 2.5, 3.9, 6.2, 9.6, 15.0, 28.0];
+
+impl Lengths {
+    /// Returns the edges of its cells, in units of the ball.
+    pub(super) fn edges(setting: Setting) -> Vec<f64> {
+        LENGTHS.iter().map(|edge| edge / setting.radius).collect()
+    }
+
+    /// Reads it from counts with noise of this sd among a number of records.
+    pub(super) fn new(counts: &[f64], sd: f64, records: f64) -> Self {
+        Self(counts.iter().take(MIDDLES.len()).map(|count| if *count > sd { count / records } else { 0.0 }).collect())
+    }
+
+    /// Returns the shares of normal predictors.
+    pub(super) fn of_normal(order: usize) -> Self {
+        let within = |k: usize| LENGTHS.get(k).copied().unwrap_or(f64::INFINITY);
+        let share = |k: usize| {
+            let low = if k == 0 { 0.0 } else { within(k - 1) };
+            mean_over_lengths(order, |q| f64::from(u8::from(low <= q && q < within(k))))
+        };
+        Self((0..MIDDLES.len()).map(share).collect())
+    }
+
+    /// Returns the share of the records with a weight below 1, the mean weight, and by how many posterior sds an unweighted answer
+    /// typically differs.
+    pub(super) fn summary(&self, setting: Setting, records: f64) -> (f64, f64, f64) {
+        let all: f64 = self.0.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let mean = |of: &dyn Fn(f64) -> f64| self.0.iter().zip(MIDDLES).map(|(share, q)| share / all * of(q)).sum::<f64>();
+        let less = |q: f64| 1.0 - setting.weight(q);
+        let length = mean(&|q| q);
+        let shift = SHIFT * (records * mean(&|q| less(q) * less(q) * q / length)).sqrt();
+        (mean(&|q| f64::from(u8::from(less(q) > 0.0))), mean(&|q| setting.weight(q)), shift)
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/setting.rs"]
+mod tests;

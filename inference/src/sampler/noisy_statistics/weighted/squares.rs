@@ -1,0 +1,80 @@
+//! The residuals' sd from two sums of their clipped squares at the answer.
+//!
+//! The sum at the upper clip withholds what lies beyond. Where the share of residuals beyond `t` falls with the third power of `t`,
+//! that equals what lies between half the clip and the clip. Of what lies there beyond a normal law's part, half is added, and the
+//! other half is the sd of an allowance, which is at least half of the noise of what lies there. Neither is more than what the table
+//! of residuals leaves room for.
+
+use super::progress::Progress;
+
+/// Least variance, in units of the located one.
+const LEAST: f64 = 0.02;
+/// Sds of its noise up to which an excess counts as noise.
+const SEEN: f64 = 1.0;
+
+/// The mean of the squared residuals, clipped, in units of the located variance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Squares {
+    /// The clip, in located sds.
+    pub(super) clip: f64,
+    pub(super) mean: f64,
+    /// Sd of the mean's noise.
+    pub(super) sd: f64,
+}
+
+/// The likelihood of log sigma.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LogSigma {
+    pub(super) mean: f64,
+    pub(super) variance: f64,
+}
+
+impl LogSigma {
+    /// Returns the located log sigma. Its sd is above the limit of the check: a job that ends before the sums of squares has no adequate
+    /// answer.
+    pub(super) fn located(progress: &Progress) -> Self {
+        const SD: f64 = 0.3;
+        Self { mean: progress.log_sigma, variance: SD * SD }
+    }
+
+    /// Estimates log sigma in units of the located one, from the sums at a lower and an upper clip. `added` is the mean square that the
+    /// noise of the coefficients adds to the residuals of this many records, for a number of coefficients. `unseen` is the greatest
+    /// mean square that may lie beyond the upper clip.
+    pub(super) fn new([near, far]: [&Squares; 2], (added, records, order): (f64, f64, f64), unseen: f64) -> Self {
+        // The located sd is that of the bulk, which the tails do not widen.
+        let normal = clipped_square(far.clip) - clipped_square(near.clip);
+        let noise = libm::hypot(near.sd, far.sd);
+        let excess = Some(far.mean - near.mean - normal).filter(|excess| *excess > SEEN * noise).unwrap_or(0.0).min(unseen);
+        let mean = (unclipped(far) + 0.5 * excess - added).max(LEAST);
+        let of = |error: f64| (0.5 * error / mean) * (0.5 * error / mean);
+        let variance = 0.5 / records + of(far.sd) + of(0.5 * excess.max(noise.min(unseen))) + of(added) * 2.0 / order;
+        Self { mean: 0.5 * libm::log(mean), variance }
+    }
+
+    /// Returns it in other units.
+    pub(super) fn moved(self, log_unit: f64) -> Self {
+        Self { mean: self.mean + log_unit, ..self }
+    }
+}
+
+/// Returns the variance of the normal law whose squares have this mean at the clip. The parameter's box may keep the clip small.
+fn unclipped(squares: &Squares) -> f64 {
+    let mut variance = squares.mean.max(LEAST);
+    for _ in 0..50 {
+        variance = squares.mean.max(LEAST) / clipped_square(squares.clip / variance.sqrt());
+        // Beyond it the clip leaves nothing to see.
+        variance = variance.min(squares.clip * squares.clip);
+    }
+    variance
+}
+
+/// Returns the mean of `min(r², c²)` of a standard normal law.
+fn clipped_square(c: f64) -> f64 {
+    let within = libm::erf(c / std::f64::consts::SQRT_2);
+    let density = libm::exp(-0.5 * c * c) / (2.0 * std::f64::consts::PI).sqrt();
+    within - 2.0 * c * density + c * c * (1.0 - within)
+}
+
+#[cfg(test)]
+#[path = "../tests/weighted_squares.rs"]
+mod tests;

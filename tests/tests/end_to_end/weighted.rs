@@ -1,0 +1,57 @@
+//! A weighted regression in real processes: its releases, its labels, its refit and its audit trail.
+
+use conclave_tests::cluster::json;
+use conclave_tests::zarr;
+
+use crate::verify::all_hold;
+use crate::{cluster, stderr};
+
+const PARTIES: [&str; 2] = ["a", "b"];
+
+fn job(weights: &str, epsilon: f64) -> String {
+    format!(
+        "name = \"line\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"age\"\n{weights}\
+         predictors = [\"treated\", \"readmitted\"]\n[columns]\ntreated = {{ binary = true }}\nreadmitted = {{ binary = true }}\n\
+         age = {{ min = -150, max = 250 }}\n[sampler]\ndraws = 200\n[privacy]\nepsilon = {epsilon}\ndelta = 1e-6\n"
+    )
+}
+
+/// A weighted answer names its estimand beside every coefficient, in the result, the draws and the report; every release is in the
+/// ledgers and replays; another prior needs no query.
+#[test]
+fn a_weighted_regression_names_its_estimand() {
+    let cluster = cluster(&PARTIES, 4_000, 40.0);
+    let plain = cluster.submit(&(job("weights = \"never\"\n", 3.0) + "[release]\ntable = false\n"));
+    let weighted = cluster.submit(&job("weights = \"always\"\n", 3.0));
+    assert_eq!((&weighted["stopped_by"], &weighted["adequacy"]["adequate"]), (&"released".into(), &true.into()), "{weighted:#}");
+    for (result, estimand) in [(&plain, "plain"), (&weighted, "weighted")] {
+        for rows in ["posterior", "posterior_original"] {
+            let rows = result[rows].as_array().expect("rows");
+            assert!(rows.iter().all(|row| row["estimand"] == estimand), "{rows:?}");
+        }
+        assert_eq!(result["weighted"].is_object(), estimand == "weighted", "{result:#}");
+    }
+    let warnings = weighted["warnings"].to_string();
+    assert!(warnings.contains("weighted answer") && warnings.contains("weights = \\\"never\\\""), "{warnings}");
+    let spent = weighted["parties"][0]["epsilon_spent"].as_f64().expect("a number");
+    assert!(spent > 2.99 && spent <= 3.0, "{spent}");
+    let id = weighted["job"].as_str().expect("an id");
+    all_hold(&cluster, id);
+    let attributes = &zarr::metadata(std::path::Path::new(weighted["draws"].as_str().expect("a path")))["attributes"];
+    assert_eq!((&attributes["estimand"], &attributes["weighted"]), (&"weighted".into(), &weighted["weighted"]));
+    cluster.must(&["report", id, "--out", "report.html"]);
+    let report = std::fs::read_to_string(cluster.path("report.html")).expect("a report");
+    assert!(report.contains("estimand") && report.contains("weighted answer"));
+    let refitted = json(&cluster.must(&["refit", id, "--prior", "treated=normal(0, 1)", "--json"]));
+    assert_eq!((&refitted["posterior"][1]["estimand"], &refitted["iterations"]), (&"weighted".into(), &0.into()), "{refitted:#}");
+    let dropped = cluster.run(&["refit", id, "--drop", "treated"]);
+    assert!(stderr(&dropped).contains("no predictor can be dropped"), "{}", stderr(&dropped));
+    std::fs::write(cluster.path("chain.toml"), job("weights = \"always\"\n", 8.0).replace("auto", "penalty")).expect("a file");
+    let refused = cluster.run(&["submit", "chain.toml"]);
+    assert!(stderr(&refused).contains("model.weights") && refused.status.code() == Some(2), "{}", stderr(&refused));
+    std::fs::write(cluster.path("plan.toml"), job("weights = \"always\"\n", 8.0) + "[plan]\nrecords = 4000\n").expect("a file");
+    let planned = cluster.must(&["plan", "plan.toml"]);
+    assert!(planned.contains("Error by model.weights: \"never\" 0."), "{planned}");
+    let planned = json(&cluster.must(&["plan", "plan.toml", "--json"]));
+    assert!(planned["weights"]["always"]["worse"].as_f64() > planned["weights"]["always"]["best"].as_f64(), "{planned:#}");
+}
