@@ -319,6 +319,11 @@ mod tests {
         assert!(any_length(&["score"]).unwrap_err().contains("\"ratio\""));
         any_length(&["score", "ratio"]).unwrap();
         assert!(admit_with(Some(&["moments"]), &linear).unwrap_err().contains("\"score\""));
+        // A regression that may weight records asks for tables too.
+        let weighted = JobSpec { weights: Weights::Auto, ..linear.clone() };
+        let refused = admit_with(Some(&["moments", "score"]), &weighted).unwrap_err();
+        assert!(refused.contains("\"table\"") && refused.contains("weights = \"never\""), "{refused}");
+        admit_with(Some(&["moments", "score", "table"]), &weighted).unwrap();
     }
 
     /// A job asks for the least noise of vectors itself: without that it is refused with the remedy, and one whose parties the owner does
