@@ -2,9 +2,9 @@
 //!
 //! With `delta` the step from that point, `g - J delta` is normal at the truth with covariance
 //! `tau J₊ + s_g² I + s_J² (delta delta' + |delta|² I)`. Both carry the same weights, so the root of their equation is that of the
-//! weighted fit for any weights. Under the model `E (w psi)² <= w kappa` (Chebyshev's association inequality for a linear regression),
-//! so `J` bounds the variance of the score; `tau` is at least 1 for tails that are heavier than the model's. An allowance `J a (J a)'` is
-//! added for a move `a` of the coefficients by the clip of a plain fit.
+//! weighted fit for any weights. Under the model `E (w psi)² <= w kappa`, so `J` bounds the variance of the score: `psi² <= psi r` for
+//! the residual `r`, `E psi r = kappa` for a normal one (Stein's identity), and `w² <= w`. `tau` is at least 1, for tails that are heavier
+//! than the model's. An allowance `J a (J a)'` is added for a move `a` of the coefficients by the clip of a plain fit.
 
 use super::learnt_frame::LearntFrame;
 use crate::sampler::matrix::{Matrix, dot};
