@@ -113,21 +113,24 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
 
 /// Checks that a job that weights records has no setting of another strategy.
 fn check_weights(spec: &JobSpec) -> Result<(), JobError> {
+    if spec.weights == Weights::Never {
+        return Ok(());
+    }
     let ReleaseSpec { stages, curvature_share, table, .. } = &spec.release;
-    if spec.weights != Weights::Never && spec.power != 1.0 {
+    if spec.power != 1.0 {
         return Err(JobError::new(
             "model.weights",
             "a likelihood raised to a power has no weighted fit: leave out `model.power`",
         ));
     }
     let most = MOST_PARAMETERS - 1;
-    if spec.weights != Weights::Never && spec.dimension() > most {
+    if spec.dimension() > most {
         // A score, an information and a table are released in one answer.
         let message =
             format!("a weighted regression has up to {most} parameters, not {}: state weights = \"never\"", spec.dimension());
         return Err(JobError::new("model.weights", message));
     }
-    if spec.weights == Weights::Never || (stages.is_none() && curvature_share.is_none() && *table != Some(true)) {
+    if stages.is_none() && curvature_share.is_none() && *table != Some(true) {
         return Ok(());
     }
     let message = "a weighted regression chooses its own stages: leave out `release.stages`, `release.curvature_share` and `release.table`, or \

@@ -52,14 +52,14 @@ impl NoisyStatistics {
         let budget = Allotment::new(spec, parties)?;
         let table = spec.outcome_table(target.model.as_ref());
         let weighted = weighted(&target, parties, &budget)?;
-        let way: Box<dyn Strategy> = match (table, target.model.scores()) {
-            _ if weighted.is_some() => Box::new(weighted.ok_or(SamplerError::NoScores)?),
-            (Some(table), _) => Box::new(TableStrategy::new(&table, spec.release.table == Some(true), parties.len())),
-            (None, Some(scores)) if scores.moments_outcome().is_some() => {
+        let way: Box<dyn Strategy> = match (weighted, table, target.model.scores()) {
+            (Some(weighted), ..) => Box::new(weighted),
+            (None, Some(table), _) => Box::new(TableStrategy::new(&table, spec.release.table == Some(true), parties.len())),
+            (None, None, Some(scores)) if scores.moments_outcome().is_some() => {
                 Box::new(MomentsStrategy::new(&target, scores.as_ref(), parties)?)
             }
-            (None, Some(scores)) => Box::new(ScoreStrategy::new(&target, scores.as_ref(), parties, &budget)?),
-            (None, None) => Box::new(FamilyStrategy::new(&target, parties)?),
+            (None, None, Some(scores)) => Box::new(ScoreStrategy::new(&target, scores.as_ref(), parties, &budget)?),
+            (None, None, None) => Box::new(FamilyStrategy::new(&target, parties)?),
         };
         let warning = wide_posterior_warning(&target, parties, &budget)?;
         Ok(Self {

@@ -34,6 +34,7 @@ const OF_SQUARES: f64 = 0.1;
 const NEAR_PART: f64 = 0.06;
 /// Share of the budget for the table beside the last stage, and where it counts unusable rows.
 const BESIDE_SHARE: [f64; 2] = [0.01, 0.02];
+
 /// A weighted regression.
 #[derive(Clone)]
 pub(crate) struct WeightedStrategy {
