@@ -20,6 +20,8 @@ pub(super) struct Bounded<L: Slopes> {
     clip: f64,
     trace: f64,
     parameters: usize,
+    /// The linear predictor at which an information is taken, if that is not `eta`.
+    half_way: Option<WeightedSum>,
 }
 
 impl<L: Slopes> Bounded<L> {
@@ -36,6 +38,7 @@ impl<L: Slopes> Bounded<L> {
             clip: influence.clip,
             trace: influence.trace,
             parameters: influence.frame().parameters(),
+            half_way: influence.half_way.map(|point| predictor.weighted(&point[..coefficients.len()])),
         }
     }
 
@@ -45,13 +48,40 @@ impl<L: Slopes> Bounded<L> {
         (coefficients, own): (&[f64], Option<f64>),
     ) -> Self {
         let (eta, at) = (predictor.weighted(coefficients), likelihood.slopes_at(own));
-        Self { eta, at, images: Vec::new(), clip: Influence::MOST_CLIP, trace: 1.0, parameters: 0 }
+        Self { eta, at, images: Vec::new(), clip: Influence::MOST_CLIP, trace: 1.0, parameters: 0, half_way: None }
     }
 
     /// Gives the kernel of information to a pass.
     pub(super) fn give_information(&self, pass: BlockPass<'_>) {
         let places: Vec<Place> = (0..self.images.len()).map(|component| Place { vector: 0, component }).collect();
         pass.trace(self, self.parameters, &places);
+    }
+
+    /// Gives the kernel of the score's variance to a pass.
+    pub(super) fn give_variance(self, pass: BlockPass<'_>) {
+        pass.trace(&Variance(self), 1, &[Place { vector: 0, component: 0 }]);
+    }
+
+    /// Replaces `eta` by the factors of the images of unscaled predictors, of these squared lengths: in the information, or in the
+    /// score's variance.
+    #[inline(always)]
+    fn factors(&self, rows: &Tile<'_>, [eta, half_way]: [&mut [f64]; 2], squares: &[f64], of_variance: bool) {
+        let outcome = &rows.outcome()[..eta.len()];
+        self.eta.fill(rows, eta);
+        if let Some(sum) = &self.half_way {
+            sum.fill(rows, half_way);
+        }
+        let most = if self.half_way.is_some() { Influence::MOST_HALF_WAY } else { 1.0 };
+        let shortened = Influence::shortened(self.parameters);
+        for i in 0..eta.len() {
+            let of = L::standardised(&self.at, outcome[i], eta[i], self.clip);
+            // Public conditions.
+            let slope = if self.half_way.is_some() { L::slope_half_way(of, half_way[i]).min(most) } else { of.slope };
+            let slope = if of_variance { slope * of.slope } else { slope };
+            let weight = Influence::weight(self.trace, of.root * of.root * squares[i]);
+            // A record without a residual is inert.
+            eta[i] = (weight * slope / (most * self.trace)).sqrt() * of.root * shortened + 0.0 * of.residual;
+        }
     }
 
     /// Fills in the squared lengths of the images of unscaled predictors.
@@ -84,32 +114,47 @@ impl<L: Slopes> Sloped for Bounded<L> {
 }
 
 impl<L: Slopes> Columns for Bounded<L> {
-    type Room = [TileLane<f64>; 2];
+    type Room = [TileLane<f64>; 3];
 
     fn room(&self) -> Self::Room {
-        [TileLane([0.0; SMALL_TILE]), TileLane([0.0; SMALL_TILE])]
+        std::array::from_fn(|_| TileLane([0.0; SMALL_TILE]))
     }
 
     #[inline(always)]
-    fn fill<const N: usize>(&self, rows: &Tile<'_>, [eta, squares]: &mut Self::Room, columns: &mut [[f64; N]]) {
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, [eta, half_way, squares]: &mut Self::Room, columns: &mut [[f64; N]]) {
         let records = rows.len();
-        let (eta, squares, outcome) = (&mut eta.0[..records], &mut squares.0[..records], &rows.outcome()[..records]);
+        let squares = &mut squares.0[..records];
         squares.fill(0.0);
         for (column, image) in columns.iter_mut().zip(&self.images) {
             image.fill(rows, &mut column[..records]);
             squares.iter_mut().zip(&*column).for_each(|(square, part)| *square += part * part);
         }
-        self.eta.fill(rows, eta);
-        let shortened = Influence::shortened(self.parameters);
-        for i in 0..records {
-            let Standardised { root, residual, slope } = L::standardised(&self.at, outcome[i], eta[i], self.clip);
-            let weight = Influence::weight(self.trace, root * root * squares[i]);
-            // A record without a residual is inert.
-            eta[i] = (weight * slope / self.trace).sqrt() * root * shortened + 0.0 * residual;
-        }
+        self.factors(rows, [&mut eta.0[..records], &mut half_way.0[..records]], squares, false);
         for column in columns.iter_mut() {
-            column[..records].iter_mut().zip(&*eta).for_each(|(value, factor)| *value *= factor);
+            column[..records].iter_mut().zip(&eta.0).for_each(|(value, factor)| *value *= factor);
         }
+    }
+}
+
+/// The variance of a record's score under the model, of a binary outcome: `w kappa² |v|²`, at least that of `w psi v`. Half way, one
+/// kappa is the one there.
+struct Variance<L: Slopes>(Bounded<L>);
+
+impl<L: Slopes> Columns for Variance<L> {
+    type Room = [TileLane<f64>; 2];
+
+    fn room(&self) -> Self::Room {
+        std::array::from_fn(|_| TileLane([0.0; SMALL_TILE]))
+    }
+
+    #[inline(always)]
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, [eta, other]: &mut Self::Room, columns: &mut [[f64; N]]) {
+        let records = rows.len();
+        let [column] = columns else { return };
+        let (eta, other, column) = (&mut eta.0[..records], &mut other.0[..records], &mut column[..records]);
+        self.0.squares(rows, other, column);
+        self.0.factors(rows, [eta, other], column, true);
+        column.iter_mut().zip(eta).for_each(|(square, factor)| *square = square.sqrt() * *factor);
     }
 }
 

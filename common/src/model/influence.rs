@@ -6,6 +6,10 @@
 //! `psi` is its standardised residual, within `[-c, c]`. Its information is `w kappa v v'`, where `kappa` is between 0 and 1. So the
 //! score is no longer than `c`, and the trace of the information is at most `R`, for every `x`.
 //!
+//! The information may be taken half way to the answer, with the weights of the query's point: kappa is then
+//! `-d psi / d eta` there, over the root of the information at the query's point, and at most 1.3. The sum of `w kappa^2 |v|^2`, one
+//! number, bounds the variance of the score of a binary outcome under the model.
+//!
 //! A weight is a function of the predictors alone. Under the model the score has expectation 0 whatever the frame is (Mallows 1975).
 
 use crate::parameter::LEAST_MAGNITUDE;
@@ -20,6 +24,8 @@ pub struct Influence<'a> {
     pub(super) clip: f64,
     /// R, the limit of a weight times its squared length.
     pub(super) trace: f64,
+    /// The point at whose linear predictor an information is taken, if that is not the query's point.
+    pub(super) half_way: Option<&'a [f64]>,
 }
 
 impl<'a> Influence<'a> {
@@ -30,6 +36,8 @@ impl<'a> Influence<'a> {
     pub const MOST_CLIP: f64 = 1e3;
     /// The greatest R.
     pub const MOST_TRACE: f64 = 16.0;
+    /// The greatest kappa half way to an answer. At the query's point itself it is 1.
+    pub const MOST_HALF_WAY: f64 = 1.3;
     /// The greatest number of edges of a table of residuals or lengths.
     pub const MOST_EDGES: usize = 64;
 
@@ -48,18 +56,33 @@ impl<'a> Influence<'a> {
         }
         let (frame, rest) = numbers.split_at(Frame::length(parameters));
         let (frame, clip, trace) = (Frame::new(frame, parameters)?, *rest.first()?, *rest.get(1)?);
-        let is_moderate = |entry: &f64| *entry == 0.0 || (LEAST_MAGNITUDE..=Self::MOST_ENTRY).contains(&entry.abs());
         let fits = frame.shift().iter().all(|b| *b == 0.0)
             && frame.rows().iter().all(is_moderate)
             && (LEAST_MAGNITUDE..=Self::MOST_CLIP).contains(&clip)
             && (1.0..=Self::MOST_TRACE).contains(&trace);
-        fits.then_some(Self { frame, clip, trace })
+        fits.then_some(Self { frame, clip, trace, half_way: None })
+    }
+
+    /// Reads it with the coordinates of a point half way to the answer, at whose linear predictor the information is taken. The weights
+    /// remain those at the query's point. Returns `None` unless the first numbers fit [`Influence::new`] and the coordinates are as
+    /// large as entries of a frame may be.
+    #[must_use]
+    pub fn half_way(numbers: &'a [f64], parameters: usize) -> Option<Self> {
+        let (numbers, point) = numbers.split_at_checked(Self::length(parameters))?;
+        let fits = point.len() == parameters && point.iter().all(is_moderate);
+        Self::new(numbers, parameters).filter(|_| fits).map(|influence| Self { half_way: Some(point), ..influence })
     }
 
     /// Returns the frame.
     #[must_use]
     pub fn frame(&self) -> Frame<'a> {
         self.frame
+    }
+
+    /// Returns the limit of a record's trace: R, or R times [`Influence::MOST_HALF_WAY`] half way.
+    #[must_use]
+    pub fn most_trace(&self) -> f64 {
+        self.trace * if self.half_way.is_some() { Self::MOST_HALF_WAY } else { 1.0 }
     }
 
     /// Returns the factor by which the vectors of an information are shortened, so that rounding moves none beyond its limit.
@@ -76,6 +99,15 @@ impl<'a> Influence<'a> {
     }
 }
 
+/// Returns whether a number is 0, or from [`LEAST_MAGNITUDE`] to [`Influence::MOST_ENTRY`] in magnitude.
+fn is_moderate(number: &f64) -> bool {
+    *number == 0.0 || (LEAST_MAGNITUDE..=Influence::MOST_ENTRY).contains(&number.abs())
+}
+
 #[cfg(test)]
 #[path = "tests/influence.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tests/influence_of_logistic.rs"]
+mod tests_of_logistic;

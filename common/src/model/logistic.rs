@@ -18,7 +18,7 @@ use super::linear_predictor::LinearPredictor;
 use super::outcome_table::Outcomes;
 use super::ratio_range::RatioRange;
 use super::regression::concave_ratios;
-use super::slopes::{Bends, Slopes};
+use super::slopes::{Bends, Slopes, Standardised};
 use super::softplus::softplus;
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
@@ -93,6 +93,8 @@ impl Slopes for Logistic {
 
     const MONOTONE: bool = true;
 
+    const BOUNDS_INFLUENCE: bool = true;
+
     fn table_outcomes(&self) -> Option<Outcomes> {
         Some(Outcomes::Binary)
     }
@@ -110,6 +112,25 @@ impl Slopes for Logistic {
     fn information_at((): &(), y: f64, eta: f64) -> [f64; 2] {
         let a = exp_falling(-eta.abs());
         [a / ((1.0 + a) * (1.0 + a)) + 0.0 * y, 0.0]
+    }
+
+    /// The residual `y - p` over the root of `p (1 - p)`, or over `max(p, 1 - p) / clip` where that is larger: the limit is a weight
+    /// by the predictors alone, so that the score has expectation 0 under the model.
+    #[inline(always)]
+    fn standardised((): &(), y: f64, eta: f64, clip: f64) -> Standardised {
+        let a = exp_falling(-eta.abs());
+        let p = (if eta < 0.0 { a } else { 1.0 }) / (1.0 + a);
+        let root_a = a.sqrt();
+        // max(p, 1 - p) is 1 / (1 + a), and the root of p (1 - p) is sqrt(a) / (1 + a).
+        let factor = (1.0 + a) * root_a.recip().min(clip);
+        Standardised { root: root_a / (1.0 + a), residual: (y - p) * factor, slope: (clip * root_a).min(1.0) }
+    }
+
+    /// kappa times the information there over the information here.
+    #[inline(always)]
+    fn slope_half_way(of: Standardised, half_way: f64) -> f64 {
+        let a = exp_falling(-half_way.abs());
+        of.slope * (a / ((1.0 + a) * (1.0 + a))) / (of.root * of.root)
     }
 
     fn most_information(&self, at: &(), low: f64, high: f64) -> [f64; 2] {

@@ -128,6 +128,11 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         Bounded::new((self.likelihood, self.predictor), self.split(at), influence).give_information(pass);
     }
 
+    fn bounded_variance_kernel(&self, at: &[f64], influence: &Influence<'_>, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
+        Bounded::new((self.likelihood, self.predictor), self.split(at), influence).give_variance(pass);
+    }
+
     fn cells_kernel(&self, at: &[f64], (influence, edges): (Option<&Influence<'_>>, &[f64]), pass: BlockPass<'_>) {
         self.predictor.check(pass.columns());
         let (of, arch) = ((self.likelihood, self.predictor), pass.arch());

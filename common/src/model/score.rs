@@ -165,6 +165,14 @@ pub trait ScoreModel: Send + Sync {
     /// As [`ScoreModel::gradient_kernel`].
     fn bounded_information_kernel(&self, _at: &[f64], _influence: &Influence<'_>, _pass: BlockPass<'_>) {}
 
+    /// Gives a pass the kernel of each record's variance of a score of bounded influence under the model, over its limit: one
+    /// number. A model
+    /// without bounded influence gives none.
+    ///
+    /// # Panics
+    /// As [`ScoreModel::gradient_kernel`].
+    fn bounded_variance_kernel(&self, _at: &[f64], _influence: &Influence<'_>, _pass: BlockPass<'_>) {}
+
     /// Gives a pass the kernel of the counts of records between edges: of their standardised residuals at a point, or of the squared
     /// lengths of their images if there is an influence. A model without bounded influence gives none.
     ///

@@ -75,6 +75,13 @@ pub(super) trait Slopes: Send + Sync {
         Standardised { root: f64::NAN, residual: f64::NAN, slope: f64::NAN }
     }
 
+    /// Returns a record's slope where its linear predictor is `half_way`, for the same standardisation. The same conditions apply as for
+    /// [`Slopes::slopes`].
+    #[inline(always)]
+    fn slope_half_way(of: Standardised, _half_way: f64) -> f64 {
+        of.slope
+    }
+
     /// Returns the largest [`Slopes::information_at`] of a record whose linear predictor lies from `low` to `high`. It is public.
     /// A record's contribution is clamped to it.
     fn most_information(&self, at: &Self::At, low: f64, high: f64) -> [f64; 2];

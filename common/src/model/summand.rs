@@ -56,6 +56,13 @@ pub enum Summand<'a> {
         /// The frame and the limits.
         influence: Influence<'a>,
     },
+    /// The variance of the score of bounded influence at a point under the model, over its limit: one number.
+    BoundedVariance {
+        /// The point.
+        at: &'a [f64],
+        /// The frame and the limits.
+        influence: Influence<'a>,
+    },
     /// Counts of records between edges, of their residuals or of the squared lengths of their images.
     Cells {
         /// The point.
@@ -101,6 +108,7 @@ impl<'a> Summand<'a> {
             Self::Moments { order, squares } => Hold::Trace { squares, length: triangle(order) },
             Self::BoundedGradient { at, .. } => Hold::Ball { length: at.len() },
             Self::BoundedCurvature { at, .. } => Hold::Trace { squares: 1, length: triangle(at.len()) },
+            Self::BoundedVariance { .. } => Hold::Trace { squares: 1, length: 1 },
             Self::Cells { edges, .. } => Hold::OneHot { tables: 1, length: edges.len() + 2 },
             Self::Remainder { clamp, .. } => Hold::Value(clamp),
             Self::Table { tables, cells } => Hold::OneHot { tables, length: cells },
@@ -132,6 +140,7 @@ impl<'a> Summand<'a> {
                     Self::Curvature { at, scales, .. } => scores.curvature_kernel(at, *scales, pass),
                     Self::BoundedGradient { at, influence } => scores.bounded_gradient_kernel(at, influence, pass),
                     Self::BoundedCurvature { at, influence } => scores.bounded_information_kernel(at, influence, pass),
+                    Self::BoundedVariance { at, influence } => scores.bounded_variance_kernel(at, influence, pass),
                     Self::Cells { at, influence, edges } => scores.cells_kernel(at, (influence.as_ref(), edges), pass),
                     Self::Remainder { step, .. } => scores.remainder_kernel(step, pass),
                     _ => scores.moments_kernel(pass),

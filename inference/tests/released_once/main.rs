@@ -13,6 +13,7 @@ mod own_parameters;
 mod skewed_times;
 mod tables;
 mod weighted;
+mod weighted_binary;
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Influence;

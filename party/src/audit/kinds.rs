@@ -30,22 +30,35 @@ const WILD: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e30
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) kind: QueryKind,
-    /// True for a query of bounded influence.
-    bounded: bool,
+    influence: OfInfluence,
+}
+
+/// The influence of a record in a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OfInfluence {
+    /// As the columns' bounds allow.
+    Whole,
+    /// Bounded, of a numeric outcome.
+    Bounded,
+    /// Bounded, of a binary outcome, half way to an answer.
+    HalfWay,
 }
 
 /// Returns the form that is checked after `form`: first each kind's own, then those of bounded influence.
 pub(super) fn after(form: Option<Form>) -> Option<Form> {
     let parameters = PARAMETERS;
-    let bounded = |kind| Some(Form { kind, bounded: true });
-    match form {
-        Some(Form { kind: QueryKind::Gradient { .. }, bounded: true }) => bounded(QueryKind::Curvature { parameters }),
-        Some(Form { kind: QueryKind::Curvature { .. }, bounded: true }) => {
-            bounded(QueryKind::Table { cells: EDGES.len() as u32 + 2 })
+    let of = |influence| move |kind| Some(Form { kind, influence });
+    let (bounded, half_way) = (of(OfInfluence::Bounded), of(OfInfluence::HalfWay));
+    match form.map(|Form { kind, influence }| (influence, kind)) {
+        Some((OfInfluence::Bounded, QueryKind::Gradient { .. })) => bounded(QueryKind::Curvature { parameters }),
+        Some((OfInfluence::Bounded, QueryKind::Curvature { .. })) => bounded(QueryKind::Table { cells: EDGES.len() as u32 + 2 }),
+        Some((OfInfluence::Bounded, _)) => half_way(QueryKind::Curvature { parameters }),
+        Some((OfInfluence::HalfWay, kind)) if kind == (QueryKind::Curvature { parameters }) => {
+            half_way(QueryKind::Curvature { parameters: 1 })
         }
-        Some(Form { bounded: true, .. }) => None,
-        other => match after_kind(other.map(|form| form.kind)) {
-            Some(kind) => Some(Form { kind, bounded: false }),
+        Some((OfInfluence::HalfWay, _)) => None,
+        other => match after_kind(other.map(|(_, kind)| kind)) {
+            Some(kind) => Some(Form { kind, influence: OfInfluence::Whole }),
             None => bounded(QueryKind::Gradient { parameters }),
         },
     }
@@ -73,14 +86,16 @@ fn after_kind(kind: Option<QueryKind>) -> Option<QueryKind> {
 }
 
 /// Returns the algorithm, the lines of `[model]` and the further lines of `[privacy]` of a job that asks this form.
-fn job_of(Form { kind, bounded }: Form) -> (&'static str, &'static str, &'static str) {
+fn job_of(Form { kind, influence }: Form) -> (&'static str, &'static str, &'static str) {
     const LOGISTIC: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\"]";
     const LINEAR: &str = "kind = \"linear\"\noutcome = \"x\"\npredictors = [\"a\", \"b\"]\nsd = 1.0";
     const WEIGHTED: &str = "kind = \"linear\"\noutcome = \"x\"\npredictors = [\"a\"]\nweights = \"always\"";
+    const BINARY: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\"]\nweights = \"always\"";
     const MEAN: &str = "kind = \"gaussian_mean\"\noutcome = \"x\"\nsd = 1.0";
     const CATEGORIES: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"c\"]";
     match kind {
-        _ if bounded => ("noisy-statistics", WEIGHTED, ""),
+        _ if influence == OfInfluence::Bounded => ("noisy-statistics", WEIGHTED, ""),
+        _ if influence == OfInfluence::HalfWay => ("noisy-statistics", BINARY, ""),
         QueryKind::Ratio => ("penalty", LOGISTIC, ""),
         QueryKind::ClipCount => ("penalty", LOGISTIC, "clip = 0.5"),
         QueryKind::SampledRatio | QueryKind::SecondMoment => ("barker", LOGISTIC, "clip = 0.5"),
@@ -122,8 +137,12 @@ pub(super) fn check(unit: PrivacyUnit, charged: impl Fn(Sensitivity) -> u64) -> 
         let Some(greatest) = Case::new(form, unit)?.greatest(&charged)? else { continue };
         if greatest.exceeds {
             let percent = 100.0 * greatest.share;
-            let Form { kind, bounded } = greatest.form;
-            let of = if bounded { " of bounded influence" } else { "" };
+            let Form { kind, influence } = greatest.form;
+            let of = match influence {
+                OfInfluence::Whole => "",
+                OfInfluence::Bounded => " of bounded influence",
+                OfInfluence::HalfWay => " of bounded influence half way to an answer",
+            };
             findings.push(format!("one unit moves a release of the kind {kind}{of} by {percent:.6} % of the charged distance"));
         }
         reached.push(greatest);
@@ -224,12 +243,17 @@ impl Case {
         let to: Vec<f64> = from.iter().zip(&to).map(|(from, step)| from + step).collect();
         // The frame of bounded influence, and its limits.
         let influence = [entries.clone(), vec![0.0; dimension], vec![2.0, 1.5]].concat();
-        // The last parameter of the weighted job is a sigma.
-        let from = if self.form.bounded { [&from[..dimension - 1], &[0.5]].concat() } else { from };
+        // The last parameter of the weighted job of a numeric outcome is a sigma.
+        let is_bounded = self.form.influence == OfInfluence::Bounded;
+        let from = if is_bounded { [&from[..dimension - 1], &[0.5]].concat() } else { from };
         match self.kind {
-            QueryKind::Table { .. } if self.form.bounded && scale > 1.0 => (from, EDGES.to_vec()),
-            QueryKind::Table { .. } if self.form.bounded => (from, [influence, EDGES.to_vec()].concat()),
-            _ if self.form.bounded => (from, influence),
+            QueryKind::Table { .. } if is_bounded && scale > 1.0 => (from, EDGES.to_vec()),
+            QueryKind::Table { .. } if is_bounded => (from, [influence, EDGES.to_vec()].concat()),
+            _ if is_bounded => (from, influence),
+            // Half way the outcome is even, and the information of a record that was far from it has its limit.
+            _ if self.form.influence == OfInfluence::HalfWay => {
+                (from.iter().map(|x| 2.0 * x).collect(), [influence, vec![0.0; dimension]].concat())
+            }
             QueryKind::Ratio | QueryKind::ClipCount | QueryKind::SampledRatio | QueryKind::SecondMoment => (from, to),
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } | QueryKind::Table { .. } => (Vec::new(), Vec::new()),
             QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => (from, [entries, vec![0.0; dimension]].concat()),
@@ -268,7 +292,7 @@ impl Case {
         const BINARY: &[f64] = &[0.0, 1.0];
         const NUMBER: &[f64] = &[-1.0, 1.0];
         match self.kind {
-            _ if self.form.bounded => [NUMBER, NUMBER],
+            _ if self.form.influence == OfInfluence::Bounded => [NUMBER, NUMBER],
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } => [NUMBER, NUMBER],
             QueryKind::Table { .. } => [BINARY, BINARY],
             _ => [BINARY, NUMBER],

@@ -55,3 +55,25 @@ fn a_weighted_regression_names_its_estimand() {
     let planned = json(&cluster.must(&["plan", "plan.toml", "--json"]));
     assert!(planned["weights"]["always"]["worse"].as_f64() > planned["weights"]["always"]["best"].as_f64(), "{planned:#}");
 }
+
+/// A logistic regression's information is released half way to the answer, in a round of its own; the trail of its releases replays, and
+/// another prior needs no query.
+#[test]
+fn a_weighted_logistic_regression_names_its_estimand() {
+    let cluster = cluster(&PARTIES, 4_000, 40.0);
+    let text = "name = \"readmitted\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\n\
+                outcome = \"readmitted\"\nweights = \"always\"\npredictors = [\"treated\", \"age\"]\n[columns]\n\
+                treated = { binary = true }\nreadmitted = { binary = true }\nage = { min = -150, max = 250 }\n[sampler]\ndraws = 200\n\
+                [privacy]\nepsilon = 8.0\ndelta = 1e-6\n";
+    let weighted = cluster.submit(text);
+    assert_eq!((&weighted["stopped_by"], &weighted["adequacy"]["adequate"]), (&"released".into(), &true.into()), "{weighted:#}");
+    let rows = weighted["posterior"].as_array().expect("rows");
+    assert!(rows.len() == 3 && rows.iter().all(|row| row["estimand"] == "weighted"), "{rows:?}");
+    assert!(weighted["warnings"].to_string().contains("weighted answer"), "{}", weighted["warnings"]);
+    let spent = weighted["parties"][0]["epsilon_spent"].as_f64().expect("a number");
+    assert!(spent > 7.99 && spent <= 8.0, "{spent}");
+    let id = weighted["job"].as_str().expect("an id");
+    all_hold(&cluster, id);
+    let refitted = json(&cluster.must(&["refit", id, "--prior", "treated=normal(0, 1)", "--json"]));
+    assert_eq!((&refitted["posterior"][1]["estimand"], &refitted["iterations"]), (&"weighted".into(), &0.into()), "{refitted:#}");
+}

@@ -31,8 +31,11 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         match model.scores() {
             _ if spec.outcome_table(model.as_ref()).is_some() => vec!["table"],
             Some(scores) if scores.cells().is_some() => vec!["moments"],
-            Some(_) if spec.weights != Weights::Never => vec!["moments", "score", "table"],
-            Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
+            Some(scores) if scores.moments_outcome().is_some() => match spec.weights {
+                Weights::Never => vec!["moments", "score"],
+                _ => vec!["moments", "score", "table"],
+            },
+            Some(_) if spec.weights != Weights::Never => vec!["score", "table"],
             Some(_) if spec.times_table(model.as_ref()).is_some() => vec!["table", "score"],
             Some(_) => vec!["score"],
             None => vec!["statistic"],
@@ -49,7 +52,11 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         let model = spec.build_model();
         Some(match model.scores() {
             Some(_) if spec.is_by_table(model.as_ref()) => 1,
-            Some(_) if spec.weights != Weights::Never => ReleaseSpec::MOST_WEIGHTED_ROUNDS,
+            Some(scores) if spec.weights != Weights::Never => {
+                // By the releases, an unweighted search may follow.
+                let plain = if scores.moments_outcome().is_none() { rounds() } else { 0 };
+                ReleaseSpec::MOST_WEIGHTED_ROUNDS + plain
+            }
             // Second moments, and then again moments or a score. Two numbers about the residuals' tails may come before the score.
             Some(scores) if scores.moments_outcome().is_some() => 4,
             // A histogram of times comes before the scores.

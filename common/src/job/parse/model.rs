@@ -13,7 +13,7 @@ use crate::spelling::nearest;
 const OF_ALL: [&str; 4] = ["kind", "outcome", "power", "incomplete_rows"];
 /// The further keys that each kind accepts.
 const TAKES: &[(&str, &[&str])] = &[
-    ("logistic", &["predictors", "intercept", "offset"]),
+    ("logistic", &["predictors", "intercept", "offset", "weights"]),
     ("linear", &["predictors", "intercept", "offset", "sd", "weights"]),
     ("poisson", &["predictors", "intercept", "offset", "exposure"]),
     ("negative_binomial", &["predictors", "intercept", "offset", "exposure"]),

@@ -195,7 +195,7 @@ fn a_job_without_weights_has_no_such_query() {
         ("algorithm = \"noisy-statistics\"", "algorithm = \"penalty\""),
         ("weights = \"always\"", "weights = \"always\"\npower = 0.5"),
         ("[privacy]", "[release]\ntable = true\n[privacy]"),
-        ("kind = \"linear\"", "kind = \"logistic\""),
+        ("kind = \"linear\"", "kind = \"poisson\""),
     ] {
         let error = JobSpec::parse(&weighted.replace(from, to)).unwrap_err().to_string();
         assert!(error.contains("weights") || error.contains("outcome"), "{error}");

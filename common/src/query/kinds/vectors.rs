@@ -32,6 +32,11 @@ impl<'m> Unpriced<'m> {
         Influence::new(numbers, self.from.len()).filter(|_| self.weighs())
     }
 
+    /// Returns the same with a point half way to the answer.
+    pub(super) fn half_way(&self, numbers: &'m [f64]) -> Option<Influence<'m>> {
+        Influence::half_way(numbers, self.from.len()).filter(|_| self.weighs())
+    }
+
     /// Returns whether the job weights records and the model has scores of bounded influence.
     pub(super) fn weighs(&self) -> bool {
         self.spec.weights != Weights::Never && self.model.scores().is_some_and(|scores| scores.bounds_influence())
@@ -69,7 +74,15 @@ impl ReleaseKind for Gradient {
 }
 
 /// The information at a point.
+///
+/// Of bounded influence, there are two forms more. With the coordinates of a second point after R, the information is taken there, with
+/// the weights of the first point. A matrix of one row, where there are more parameters, is the variance of the score.
 pub(super) struct Curvature;
+
+/// Returns whether a query of bounded influence asks for the variance of a score.
+fn is_of_variance(components: usize, parameters: usize) -> bool {
+    components == 1 && parameters > 1
+}
 
 fn scales(to: &[f64]) -> Option<[f64; 2]> {
     let scales: [f64; 2] = to.try_into().ok()?;
@@ -80,20 +93,28 @@ impl ReleaseKind for Curvature {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
         let (scores, QueryKind::Curvature { parameters }) = (query.scores()?, query.kind) else { return Err(query.misfit()) };
         let (order, own) = (scores.parameters(), scores.parameters() - scores.coefficients());
-        if parameters as usize != order || query.from.len() != order {
+        if query.from.len() != order {
             return Err(query.misfit());
         }
-        if query.influence(query.to).is_some() {
+        let is_bounded = query.influence(query.to).or_else(|| query.half_way(query.to)).is_some();
+        if is_bounded && (parameters as usize == order || is_of_variance(parameters as usize, order)) {
             return query.products(1);
+        }
+        if parameters as usize != order {
+            return Err(query.misfit());
         }
         scales(query.to).ok_or_else(|| query.misfit())?;
         query.products(scores.most_squares() + own as u64)
     }
 
     fn summand<'a>(&self, terms: &QueryTerms, (at, to): (&'a [f64], &'a [f64]), charged: Sensitivity) -> Option<Summand<'a>> {
-        let fits = at.len() * (at.len() + 1) / 2 == terms.length() && terms.is_charged(charged);
-        if let Some(influence) = Influence::new(to, at.len()) {
-            return fits.then_some(Summand::BoundedCurvature { at, influence });
+        let (is_charged, order) = (terms.is_charged(charged), at.len());
+        let fits = order * (order + 1) / 2 == terms.length() && is_charged;
+        if let Some(influence) = Influence::new(to, order).or_else(|| Influence::half_way(to, order)) {
+            return match is_of_variance(terms.length(), order) {
+                true => is_charged.then_some(Summand::BoundedVariance { at, influence }),
+                false => fits.then_some(Summand::BoundedCurvature { at, influence }),
+            };
         }
         scales(to).filter(|_| fits).map(|scales| Summand::Curvature { at, scales, squares: terms.size })
     }

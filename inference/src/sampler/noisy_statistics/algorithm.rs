@@ -131,6 +131,8 @@ impl NoisyStatistics {
 fn weighted(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<WeightedStrategy>, SamplerError> {
     match (target.spec.weights, target.model.scores()) {
         (Weights::Never, _) | (_, None) => Ok(None),
+        // A table has no noise that depends on the columns' bounds.
+        _ if target.spec.outcome_table(target.model.as_ref()).is_some() => Ok(None),
         (Weights::Auto, _) if is_plain_enough(plain_outlook(target, parties, budget)?) => Ok(None),
         (_, Some(scores)) => WeightedStrategy::new(target, scores.as_ref(), parties, budget),
     }

@@ -106,20 +106,28 @@ pub struct Weighted {
     pub shift: f64,
     /// Predicted noise of an unweighted answer at this budget, in posterior sds.
     pub plain_noise: f64,
+    /// True for a binary outcome, whose clip is a weight by the predictors too.
+    #[serde(skip)]
+    pub binary: bool,
 }
 
 impl Weighted {
     /// States what the answer is an answer to.
     pub(crate) fn words(self) -> String {
+        let clip = self.clip;
+        let beyond = match self.binary {
+            true => {
+                let rare = 100.0 / (1.0 + clip * clip);
+                format!("so do records that are predicted an outcome with a probability below {rare:.0} %")
+            }
+            false => format!("residuals beyond {clip} sds count as {clip}"),
+        };
         format!(
-            "weighted answer: {:.0} % of the records, with unusual predictors, count less (mean weight {:.2}), and residuals beyond {} sds \
-             count as {}. The interval is for this weighted fit. If the model holds, both fits estimate the same coefficients. If not, a plain \
+            "weighted answer: {:.0} % of the records, with unusual predictors, count less (mean weight {:.2}), and {beyond}. The interval is for this weighted fit. If the model holds, both fits estimate the same coefficients. If not, a plain \
              fit may lie outside: typically by about {:.1} sds, more if it hangs on a few records, which no private analysis can show. For the \
              plain fit: weights = \"never\", about {:.1} sds of noise, or more budget",
             100.0 * self.share_cut,
             self.mean_weight,
-            self.clip,
-            self.clip,
             self.shift,
             self.plain_noise
         )
@@ -129,6 +137,9 @@ impl Weighted {
 impl Inference {
     /// Largest noise of a weighted fit's information relative to the information: 2 admits intervals that are too narrow.
     pub(crate) const WEIGHTED_RHO: f64 = 1.0;
+    /// The same for a binary outcome: among answers that an information with large noise calls adequate are those for which it is far
+    /// too large.
+    pub(crate) const WEIGHTED_RHO_OF_BINARY: f64 = 0.75;
 
     /// Builds the report from each parameter's variance with and without noise; `definite` says whether the latter is known.
     pub(crate) fn new(stages: Vec<Stage>, with: &[f64], without: &[f64], definite: bool) -> Self {
@@ -163,12 +174,15 @@ impl Inference {
     }
 
     /// Adds the checks of a weighted fit: the noise of its information, the prior's share of its variances, the width of its
-    /// intervals, and the sd of the logarithm of the family's own parameter, if it has one.
-    pub(crate) fn with_weighted_checks(mut self, rho: f64, prior_share: f64, own_sd: Option<f64>) -> Self {
+    /// intervals, the sd of the logarithm of the family's own parameter, if it has one, and what an information that changes with the
+    /// coefficients leaves out.
+    pub(crate) fn with_weighted_checks(mut self, rho: f64, prior_share: f64, own_sd: Option<f64>, cubic: Option<f64>) -> Self {
         /// Largest ratio of a posterior variance to the prior's.
         const PRIOR: f64 = 0.1;
         /// Largest ratio of an interval to that without noise.
         const WIDER: f64 = 4.0;
+        /// Largest remainder of the quadratic of a binary outcome.
+        const CUBIC: f64 = 1.0;
         /// Largest sd of the logarithm of the own parameter.
         const OWN_SD: f64 = 0.25;
         const MOST: f64 = 1e6;
@@ -177,12 +191,13 @@ impl Inference {
         let known: Option<f64> = self.noise_share[..coefficients].iter().copied().reduce(|a, b| Some(a?.max(b?))).flatten();
         let wider = known.map_or(MOST, |share| (1.0 - share).sqrt().recip().min(MOST));
         let rho = if (0.0..=MOST).contains(&rho) { rho } else { MOST };
+        let most_rho = if cubic.is_some() { Self::WEIGHTED_RHO_OF_BINARY } else { Self::WEIGHTED_RHO };
         let own = own_sd.map(|sd| ("own_sd", sd, OWN_SD, "the residuals' sd is known too poorly: the sd of its logarithm is"));
         let checks = [
             (
                 "rho_h",
                 rho,
-                Self::WEIGHTED_RHO,
+                most_rho,
                 "the noise hides the least known direction of the parameters: the ratio of its sd to the information is",
             ),
             (
@@ -199,7 +214,10 @@ impl Inference {
                 "the noise makes the intervals too wide: the ratio of a width to that of the records alone is",
             ),
         ];
-        for (name, value, limit, text) in checks.into_iter().chain(own) {
+        let cubic = cubic.map(|value| {
+            ("cubic", value, CUBIC, "the last query was too far from the answer: the remainder of the quadratic there is")
+        });
+        for (name, value, limit, text) in checks.into_iter().chain(own).chain(cubic) {
             self.checks.push(Check { name, value, limit });
             if value.is_nan() || value > limit {
                 self.reasons.push(format!("{text} {value:.2}, above the limit of {limit}"));

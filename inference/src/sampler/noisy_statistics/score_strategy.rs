@@ -131,6 +131,46 @@ impl ScoreStrategy {
         Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error, sharp: true }
     }
 
+    /// Returns the search started again at another place, where the posterior without noise has this covariance, both in the model's
+    /// coordinates, with this share of the budget.
+    pub(crate) fn restarted_at(&self, target: &Target, u: &[f64], covariance: &Matrix, left: f64) -> Option<Self> {
+        let scores = scores(target).ok()?;
+        let (_, start) = self.inside(target, &self.coding.coded(u));
+        let (weight, records) = (self.coding.coded_covariance(covariance), self.records * target.spec.power);
+        let public = self.public(target, scores.as_ref());
+        let search = Search::new((Shares::Auto, left), self.prior.clone(), start, None, records, weight, &public);
+        Some(Self { search, left, ..self.clone() })
+    }
+
+    /// Returns the predicted noise of the answer of a search started there, in posterior sds: the root mean square over the coefficients.
+    pub(crate) fn noise_at(&self, target: &Target, u: &[f64], covariance: &Matrix, left: f64) -> Option<f64> {
+        /// Parts of the remaining budget that the last score has, about: the rest goes to a stage before it and to the information.
+        const OF_LAST: f64 = 0.8;
+        let scores = scores(target).ok()?;
+        let (_, at) = self.inside(target, &self.coding.coded(u));
+        let weight = self.coding.coded_covariance(covariance);
+        let noise = self.public(target, scores.as_ref()).score_noise(&at, &weight).scaled((OF_LAST * left).recip());
+        let moved = self.coding.plain_covariance(&weight.times(&noise).times(&weight)).diagonal_entries();
+        let ratios = moved.iter().zip(covariance.diagonal_entries()).map(|(moved, own)| moved / own);
+        Some((ratios.sum::<f64>() / moved.len() as f64).sqrt())
+    }
+
+    /// Returns the same releases with the priors of another job.
+    ///
+    /// # Errors
+    /// The model has no scores.
+    pub(crate) fn refitted(&self, target: &Target) -> Result<Self, SamplerError> {
+        let scores = scores(target)?;
+        let prior = self.coding.prior(&GaussianPrior::of(&target.space));
+        let (search, located) = self.search.with_prior(prior.clone(), &self.public(target, scores.as_ref()));
+        let mut strategy = Self { prior, search, ..self.clone() };
+        let last = strategy.search.answer().map(|(_, fit)| (fit.mean.clone(), fit.covariance.clone()));
+        let learnt = located.into_iter().map(|located| (located.mean, located.covariance)).chain(last);
+        let shown: Vec<_> = learnt.map(|(mean, covariance)| self.shown(target, &mean, &covariance)).collect();
+        strategy.stages.iter_mut().zip(shown).for_each(|(stage, (mean, sd))| (stage.mean, stage.sd) = (mean, sd));
+        Ok(strategy)
+    }
+
     fn public<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Public<'a> {
         Public { target, scores, coding: &self.coding, centred: self.centred > 0.0, whole: self.whole }
     }
@@ -311,15 +351,7 @@ impl Strategy for ScoreStrategy {
         if !retained.all {
             return Err(RefitError::DroppedFromScores);
         }
-        let scores = scores(target)?;
-        let prior = self.coding.prior(&GaussianPrior::of(&target.space));
-        let (search, located) = self.search.with_prior(prior.clone(), &self.public(target, scores.as_ref()));
-        let mut strategy = Self { prior, search, ..self.clone() };
-        let last = strategy.search.answer().map(|(_, fit)| (fit.mean.clone(), fit.covariance.clone()));
-        let learnt = located.into_iter().map(|located| (located.mean, located.covariance)).chain(last);
-        let shown: Vec<_> = learnt.map(|(mean, covariance)| self.shown(target, &mean, &covariance)).collect();
-        strategy.stages.iter_mut().zip(shown).for_each(|(stage, (mean, sd))| (stage.mean, stage.sd) = (mean, sd));
-        Ok(Box::new(strategy))
+        Ok(Box::new(self.refitted(target)?))
     }
 }
 

@@ -14,6 +14,7 @@ fn stage(score_sd: f64, information_sd: f64, inflation: f64) -> BoundedStage {
         information_sd,
         inflation,
         clipped: vec![0.0; 2],
+        information_point: None,
     }
 }
 
@@ -47,7 +48,7 @@ fn noise_and_heavy_tails_widen_the_fit() {
 #[test]
 fn the_likelihood_has_its_mode_and_its_width_at_the_fit() {
     let stage = stage(10.0, 0.0, 1.0);
-    let (fit, log) = (stage.fit(&flat()), stage.log_likelihood());
+    let (fit, log) = (stage.fit(&flat()), stage.log_likelihood(&stage.fit(&flat())));
     let sd = stage.frame.covariance(&fit.covariance)[(0, 0)].sqrt();
     let at = |steps: f64| log(&[fit.mean[0] + steps * sd, fit.mean[1]]);
     assert!((at(0.0) - at(1.0) - 0.5).abs() < 1e-9 && (at(0.0) - at(-2.0) - 2.0).abs() < 1e-9);
@@ -62,4 +63,29 @@ fn a_move_by_the_clip_is_allowed_for() {
     assert!((variance(&fit, 0) - variance(&free, 0) - 0.09).abs() < 1e-9, "{} {}", variance(&fit, 0), variance(&free, 0));
     assert!((variance(&fit, 1) - variance(&free, 1)).abs() < 1e-9);
     assert_eq!(fit.without_noise.entries(), free.without_noise.entries());
+}
+
+/// Half way to the answer an information leaves out the third order alone; at the score's point, half of the move.
+#[test]
+fn what_an_information_leaves_out_is_allowed_for() {
+    let with = |part: f64| {
+        let free = stage(0.0, 0.0, 1.0);
+        let step: Vec<f64> = free.fit(&flat()).step.iter().map(|x| part * x).collect();
+        BoundedStage { information_point: Some(InformationPoint { step, moved_by_one: 0.5 }), ..free }
+    };
+    let free = stage(0.0, 0.0, 1.0).fit(&flat());
+    assert!(stage(0.0, 0.0, 1.0).cubic(&free).is_none());
+    // The step is (.3, -.2) in the frame's coordinates.
+    let moved = 0.5 * 0.13_f64.sqrt();
+    for (part, left_out) in [(0.5, moved * moved / 24.0), (0.0, 0.5 * moved + moved * moved / 24.0)] {
+        let stage = with(part);
+        let fit = stage.fit(&flat());
+        assert!((stage.left_out(&fit.step) - left_out).abs() < 1e-9, "{part}");
+        let variance = 0.01 + (0.4 * left_out * 0.3).powi(2);
+        assert!((fit.covariance[(0, 0)] - variance).abs() < 1e-9, "{part}: {} {variance}", fit.covariance[(0, 0)]);
+        assert!(
+            stage.cubic(&fit).unwrap()
+                <= left_out * free.step.iter().zip([0.1, 0.02_f64.sqrt()]).map(|(s, sd)| (s / sd).powi(2)).sum::<f64>().sqrt()
+        );
+    }
 }

@@ -28,7 +28,7 @@ proptest! {
         let raw = Matrix::from_fn(3, |i, j| seeds[3 * i + j]);
         let information = raw.times(&raw.transposed()).plus(&Matrix::identity(3), 0.1).symmetrised();
         let frame = LearntFrame::ball(&Coding::new(&[false, true, false], 3), 3, 2.0);
-        let frame = frame.stretched(&information, |value| (1.0 / value).sqrt().clamp(0.2, 8.0)).scaled(3.0).held(&[false, true, false], root);
+        let frame = frame.stretched(&information, |value| (1.0 / value).sqrt().clamp(0.2, 8.0)).scaled(3.0).held(&[false, true, false], root, root);
         prop_assert!(is_identity(&frame.matrix().times(&frame.inverse)));
         prop_assert!(frame.matrix().entries().iter().all(|x| x.abs() * root <= 4.0 + 1e-9));
         let level = (0..3).map(|i| frame.matrix()[(i, 1)] * frame.matrix()[(i, 1)]).sum::<f64>().sqrt() * root;
@@ -55,7 +55,7 @@ fn the_weight_of_the_steepest_slope_is_within_its_limit() {
     use conclave_privacy::pass::lattice_frame::LatticeFrame;
     for scale in [0.01, 0.7, 1.0, 1.3, 40.0] {
         let root = 7.0;
-        let frame = LearntFrame::ball(&Coding::new(&[false; 3], 3), 3, 1.0).scaled(scale).held(&[false; 3], root);
+        let frame = LearntFrame::ball(&Coding::new(&[false; 3], 3), 3, 1.0).scaled(scale).held(&[false; 3], root, root);
         let numbers: Vec<f64> = frame.matrix().entries().iter().copied().chain([0.0; 3]).collect();
         let lattice = LatticeFrame::new(conclave_privacy::pass::Frame::new(&numbers, 3).unwrap(), 3);
         // A frame whose weights are cut is widened by more than its slack.

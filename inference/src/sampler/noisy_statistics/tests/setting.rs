@@ -4,19 +4,22 @@ use super::*;
 
 #[test]
 fn the_wider_setting_serves_while_its_noise_is_small() {
-    assert_eq!(Setting::choose(0.01, 5), WIDE);
-    assert_eq!(Setting::choose(1.0, 5), NARROW);
-    assert!(WIDE.noise(0.3, 5) > NARROW.noise(0.3, 5));
+    assert_eq!(Setting::choose(0.01, 5, None), WIDE);
+    assert_eq!(Setting::choose(1.0, 5, None), NARROW);
+    assert_eq!([0.01, 1.0].map(|unit| Setting::choose(unit, 5, Some(0.3))), [WIDE, NARROW_BINARY]);
+    // A rare outcome has little information within the clip.
+    assert!(WIDE.noise(0.3, 5, Some(0.01)) > 2.0 * WIDE.noise(0.3, 5, Some(0.3)));
+    assert!(WIDE.noise(0.3, 5, None) > NARROW.noise(0.3, 5, None));
 }
 
 /// With every record at the mean length and no clip, the noise is `unit sqrt(radius) / sqrt(.78)` times the clip; the law of lengths
 /// lowers it by less than a fifth.
 #[test]
 fn the_noise_follows_from_the_law_of_lengths() {
-    let many = NARROW.noise(1.0, 400);
+    let many = NARROW.noise(1.0, 400, None);
     let whole = (1.5_f64 / OF_SCORE).sqrt() * 2.0 / libm::erf(2.0_f64.sqrt());
     assert!((many / whole - 1.0).abs() < 0.01, "{many} {whole}");
-    let few = NARROW.noise(1.0, 2);
+    let few = NARROW.noise(1.0, 2, None);
     assert!(few > whole && few < 1.3 * whole, "{few} {whole}");
     assert!((mean_over_lengths(3, |q| q) - 1.0).abs() < 2e-3);
 }
@@ -34,4 +37,11 @@ fn lengths_are_summarised() {
     // Relative to the mean length of 3.4.
     assert!((shift - 0.035 * (1000.0 * 0.5 * (1.0 - weight) * (1.0 - weight) * 6.2_f64 / 3.4).sqrt()).abs() < 1e-12);
     assert_eq!(Lengths::edges(WIDE)[3], 1.0);
+}
+
+#[test]
+fn a_shift_is_guessed_from_the_number_of_records() {
+    assert!((WIDE.guessed_shift(30_000.0, false) - 0.5).abs() < 1e-12);
+    let (numeric, binary) = (NARROW_BINARY.guessed_shift(9000.0, false), NARROW_BINARY.guessed_shift(9000.0, true));
+    assert!((binary * binary - numeric * numeric - 0.000_025 * 9000.0 / (2.0 * 2.56)).abs() < 1e-12);
 }

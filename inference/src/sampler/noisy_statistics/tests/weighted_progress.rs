@@ -11,6 +11,7 @@ fn facts() -> Facts {
         may_be_plain: false,
         order: 2,
         own: true,
+        binary: false,
         records: 10_000.0,
         parties: 3.0,
         unit: 10.0,
@@ -38,6 +39,7 @@ fn stage(progress: &Progress, eigenvalues: [f64; 2], score: [f64; 2]) -> Bounded
         information_sd: 1.0,
         inflation: 1.0,
         clipped: vec![0.0; 2],
+        information_point: None,
     }
 }
 
@@ -71,15 +73,15 @@ fn learning_widens_the_frame_until_it_stands_still() {
 fn a_short_step_with_a_known_scale_is_found_and_chooses_the_setting() {
     let (facts, mut progress) = (facts(), Progress::new(&facts(), 0.0));
     progress.phase = Phase::Locate;
-    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [5000.0, 0.0]), None, 0.9);
+    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [5000.0, 0.0]), None, (0.9, &|_| None));
     assert_eq!(progress.phase, Phase::Locate, "a step of two radii");
     assert!(progress.coefficients[0] > 0.5);
-    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [250.0, 0.0]), None, 0.85);
+    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [250.0, 0.0]), None, (0.85, &|_| None));
     assert!(progress.phase == Phase::Last && matches!(progress.limits, Some(Limits::Weighted(_))));
     let mut hurried = Progress::new(&facts, 0.0);
-    hurried.take_locating(&facts, &stage(&hurried, [2500.0, 2500.0], [5000.0, 0.0]), None, 0.62);
+    hurried.take_locating(&facts, &stage(&hurried, [2500.0, 2500.0], [5000.0, 0.0]), None, (0.62, &|_| None));
     assert_eq!(hurried.phase, Phase::Last, "the budget of the last stage is kept");
-    assert!((0.04..=0.08).contains(&Progress::locating_share(&facts, 3.0)));
+    assert!((0.04..=0.08).contains(&hurried.locating_share(&facts)));
 }
 
 /// Where records fill their bounds, a score in the public frame is as sharp: the releases choose it, if they may.
@@ -88,7 +90,7 @@ fn an_unweighted_stage_is_chosen_where_its_noise_is_small() {
     let chosen = |facts: &Facts, eigenvalue: f64| {
         let mut progress = Progress::new(facts, 0.0);
         progress.phase = Phase::Locate;
-        progress.take_locating(facts, &stage(&progress, [eigenvalue; 2], [0.0; 2]), None, 0.8);
+        progress.take_locating(facts, &stage(&progress, [eigenvalue; 2], [0.0; 2]), None, (0.8, &|_| None));
         progress.limits
     };
     let auto = Facts { may_be_plain: true, unit: 2.0, ..facts() };
@@ -116,8 +118,54 @@ fn a_hopeless_last_stage_is_forecast() {
     let noise = |eigenvalue: f64, unit: f64| {
         let facts = Facts { unit, ..facts() };
         let mut progress = Progress::new(&facts, 0.0);
-        progress.take_locating(&facts, &stage(&progress, [2500.0, eigenvalue], [0.0; 2]), None, 0.62);
+        progress.take_locating(&facts, &stage(&progress, [2500.0, eigenvalue], [0.0; 2]), None, (0.62, &|_| None));
         progress.information_noise
     };
     assert!(noise(2500.0, 10.0) < 0.2 && noise(1.0, 300.0) > 1.0, "{} {}", noise(2500.0, 10.0), noise(1.0, 300.0));
+}
+
+/// A binary outcome has no table of outcomes; its typical probability follows the intercept's information, and an unweighted stage is judged
+/// by the prediction of its competitor.
+#[test]
+fn a_binary_outcome_is_located_by_its_linear_predictor() {
+    let facts = Facts { own: false, binary: true, may_be_plain: true, ..facts() };
+    let mut progress = Progress::new(&facts, 0.0);
+    assert_eq!(progress.phase, Phase::Learn);
+    // A frame of 2 / (2 * .5): the mean of kappa times the information is .04, that of a probability of .09.
+    let frame = progress.frame.matrix()[(0, 0)];
+    let mean = 0.04 * facts.records * frame * frame;
+    progress.take_learning(&facts, &stage(&progress, [mean, 100.0], [0.0; 2]));
+    assert!(
+        (binary::kappa(1.5, progress.probability) * binary::root(progress.probability).powi(2) - 0.04).abs() < 1e-3,
+        "{}",
+        progress.probability
+    );
+    assert!((0.025..=0.08).contains(&progress.locating_share(&facts)));
+    let located = |plain: f64, eigenvalue: f64| {
+        let mut progress = Progress::new(&facts, 0.0);
+        progress.phase = Phase::Locate;
+        let stage = stage(&progress, [eigenvalue; 2], [0.0; 2]);
+        progress.take_locating(
+            &facts,
+            &stage,
+            None,
+            (0.8, &|at| {
+                assert!((at.left - 0.8).abs() < 1e-12 && at.coefficients == [0.0; 2] && at.covariance[(0, 0)] > 0.0);
+                Some(plain)
+            }),
+        );
+        progress
+    };
+    assert!(matches!(located(0.4, 2500.0).limits, Some(Limits::Plain(_))));
+    let weighted = located(20.0, 2500.0);
+    assert!(matches!(weighted.limits, Some(Limits::Weighted(_))) && weighted.plain_noise == 20.0);
+    // What the search saw, in the frame of the last stage.
+    let (seen, expected) = (weighted.covariance().unwrap(), weighted.expected_information().unwrap());
+    let back = weighted.frame.covariance(&expected.map_eigenvalues(f64::recip));
+    assert!((back[(1, 1)] / seen[(1, 1)] - 1.0).abs() < 1e-9);
+    // A step of a radius moves the linear predictor too far.
+    let mut far = Progress::new(&facts, 0.0);
+    far.phase = Phase::Locate;
+    far.take_locating(&facts, &stage(&far, [2500.0; 2], [2000.0, 0.0]), None, (0.9, &|_| None));
+    assert_eq!(far.phase, Phase::Locate);
 }

@@ -4,7 +4,7 @@ use super::bounded_stage::BoundedStage;
 use super::plan::Facts;
 use super::progress::Progress;
 use super::queries::Counts;
-use super::setting::{CLIP, Lengths, Limits, Setting};
+use super::setting::{Lengths, Limits, Setting};
 use super::squares::{LogSigma, Squares};
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::answer::{Answer, Inference, Stage, Weighted};
@@ -31,7 +31,7 @@ pub(super) struct Answered {
 impl Answered {
     /// Returns the answer of a job that ends at a stage of its search. The lengths of its records are not known.
     pub(super) fn of_search(stage: BoundedStage, facts: &Facts) -> Self {
-        let limits = Limits::Weighted(Setting { clip: CLIP, radius: facts.radius });
+        let limits = Limits::Weighted(Setting { clip: facts.search_clip(), radius: facts.radius });
         Self::new(stage, limits, Lengths::of_normal(facts.order), (facts.records, 0.0), facts)
     }
 
@@ -100,7 +100,7 @@ impl Answered {
     pub(super) fn answer(&self, facts: &Facts, progress: &Progress) -> Answer<'_> {
         let [covariance, _] = self.covariances(facts, progress);
         let (order, own) = (facts.order, facts.own.then(|| self.log_sigma(progress)));
-        let log_likelihood = self.stage.log_likelihood();
+        let log_likelihood = self.stage.log_likelihood(&self.fit);
         let log = move |u: &[f64]| {
             let of_sigma = own.zip(u.get(order)).map_or(0.0, |(own, at)| -0.5 * (at - own.mean) * (at - own.mean) / own.variance);
             log_likelihood(&u[..order]) + of_sigma
@@ -117,11 +117,13 @@ impl Answered {
             self.stage.information_noise(),
             shares.fold(0.0, f64::max),
             facts.own.then(|| self.log_sigma(progress).variance.sqrt()),
+            self.stage.cubic(&self.fit),
         );
         let Limits::Weighted(setting) = self.limits else { return inference };
         let (share_cut, mean_weight, shift) = self.lengths.summary(setting, self.usable.0);
         let Setting { radius, clip } = setting;
-        let weighted = Weighted { radius, clip, share_cut, mean_weight, shift, plain_noise: progress.plain_noise };
+        let weighted =
+            Weighted { radius, clip, share_cut, mean_weight, shift, plain_noise: progress.plain_noise, binary: facts.binary };
         inference.weighted = Some(weighted);
         inference.warnings.push(weighted.words());
         let moved = progress.table.as_ref().map_or(0.0, |(table, scale)| table.skew(clip, *scale) * self.usable.0.sqrt());

@@ -4,11 +4,29 @@
 //! `tau J₊ + s_g² I + s_J² (delta delta' + |delta|² I)`. Both carry the same weights, so the root of their equation is that of the
 //! weighted fit for any weights. Under the model `E (w psi)² <= w kappa`, so `J` bounds the variance of the score: `psi² <= psi r` for
 //! the residual `r`, `E psi r = kappa` for a normal one (Stein's identity), and `w² <= w`. `tau` is at least 1, for tails that are heavier
-//! than the model's. An allowance `J a (J a)'` is added for a move `a` of the coefficients by the clip of a plain fit.
+//! than the model's. For a binary outcome it is a released ratio of at most 1: the sum of `w kappa²|v|²`, which bounds the variance of the
+//! score, over that of `w kappa |v|²`. An allowance `J a (J a)'` is added for a move `a` of the coefficients by the clip of a plain fit,
+//! and another one for what an information that changes with the coefficients leaves out of the step.
 
 use super::learnt_frame::LearntFrame;
 use crate::sampler::matrix::{Matrix, dot};
-use crate::sampler::noisy_statistics::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part, smallest_eigenvalue};
+use crate::sampler::noisy_statistics::gaussian::{
+    Fit, FixedPoint, GaussianPrior, factor, length, positive_part, smallest_eigenvalue,
+};
+
+/// Sd of the allowance for what the information leaves out of a step, as a part of the largest possible remainder.
+const ALLOWED: f64 = 0.4;
+/// Error of the midpoint rule, per third power of the step.
+const THIRD_ORDER: f64 = 1.0 / 24.0;
+
+/// The point of an information that changes with the coefficients.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct InformationPoint {
+    /// The step to it from the score's point, in the frame's coordinates.
+    pub(super) step: Vec<f64>,
+    /// The move of an ordinary record's linear predictor by a step of length 1, in two sds of such records.
+    pub(super) moved_by_one: f64,
+}
 
 /// A stage, summed over the parties.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,11 +46,44 @@ pub(super) struct BoundedStage {
     pub(super) inflation: f64,
     /// Move of each coefficient that the clip may cause; an allowance.
     pub(super) clipped: Vec<f64>,
+    /// `None` if the information is the same everywhere.
+    pub(super) information_point: Option<InformationPoint>,
 }
 
+/// The place that the search found, by which an unweighted last stage is judged.
+pub(super) struct Located<'a> {
+    pub(super) coefficients: &'a [f64],
+    /// Covariance of the coefficients without noise.
+    pub(super) covariance: Matrix,
+    /// Remaining share of the budget.
+    pub(super) left: f64,
+}
+
+/// The predicted noise of an unweighted last stage at a place, in posterior sds; `None` if it is one of the same search.
+pub(super) type PlainNoise<'a> = dyn Fn(&Located<'_>) -> Option<f64> + 'a;
+
 impl BoundedStage {
-    /// Returns the covariance of the residual at a step.
-    fn spread(&self, positive: &Matrix, step: &[f64]) -> Matrix {
+    /// Returns the largest relative change of an ordinary record's slope on a step that the information leaves out: of the second
+    /// order by its distance from the midpoint, and of the third order.
+    fn left_out(&self, step: &[f64]) -> f64 {
+        let Some(point) = &self.information_point else { return 0.0 };
+        let off: Vec<f64> = point.step.iter().zip(step).map(|(of, step)| of - 0.5 * step).collect();
+        let moved = |step: &[f64]| point.moved_by_one * dot(step, step).sqrt();
+        moved(&off) + THIRD_ORDER * moved(step) * moved(step)
+    }
+
+    /// Returns the size, in posterior sds, of what the information leaves out of the step to the answer; `None` if nothing.
+    pub(super) fn cubic(&self, fit: &Fit) -> Option<f64> {
+        self.information_point.as_ref().map(|_| self.left_out(&fit.step) * length(&fit.covariance, &fit.step))
+    }
+
+    fn allowance(&self, positive: &Matrix, step: &[f64]) -> Vec<f64> {
+        let part = ALLOWED * self.left_out(step);
+        positive.apply(step).into_iter().map(|x| part * x).collect()
+    }
+
+    /// Returns the covariance of the residual at a step, with the allowance for what the information leaves out.
+    fn spread(&self, positive: &Matrix, step: &[f64], allowance: &[f64]) -> Matrix {
         let (of_score, of_information) = (self.score_sd * self.score_sd, self.information_sd * self.information_sd);
         let round = of_score + of_information * dot(step, step);
         let clipped = positive.apply(&self.frame.coordinates(&self.clipped));
@@ -42,6 +93,7 @@ impl BoundedStage {
             .plus(&Matrix::identity(step.len()), round)
             .plus(&Matrix::outer(step, of_information), 1.0)
             .plus(&Matrix::outer(&clipped, 1.0), 1.0)
+            .plus(&Matrix::outer(allowance, 1.0), 1.0)
             .symmetrised()
     }
 
@@ -54,9 +106,10 @@ impl BoundedStage {
         let of_coefficients = GaussianPrior { mean: prior.mean[..order].to_vec(), precision: prior.precision[..order].to_vec() };
         let pull = self.frame.matrix().apply(&of_coefficients.slope(&self.at));
         let fixed_point = FixedPoint { slope: &self.information, residual: &self.score, precision: &precision, pull: &pull };
-        let (solution, converged) = fixed_point.solve(&vec![0.0; order], |step| self.spread(&positive, step));
+        let (solution, converged) =
+            fixed_point.solve(&vec![0.0; order], |step| self.spread(&positive, step, &self.allowance(&positive, step)));
         let own = positive.clone().scaled(self.inflation);
-        let noise = self.spread(&positive, &solution.delta).plus(&own, -1.0);
+        let noise = self.spread(&positive, &solution.delta, &self.allowance(&positive, &solution.delta)).plus(&own, -1.0);
         Fit {
             mean: self.at.iter().zip(self.frame.coefficients(&solution.delta)).map(|(at, step)| at + step).collect(),
             noise: solution.propagated(&noise),
@@ -68,15 +121,17 @@ impl BoundedStage {
         }
     }
 
-    /// Returns the log likelihood as a function of the coefficients, up to a constant.
-    pub(super) fn log_likelihood(&self) -> impl Fn(&[f64]) -> f64 + '_ {
+    /// Returns the log likelihood as a function of the coefficients, up to a constant. The allowance is that of the fit: one that grows with
+    /// the distance would excuse every point far away.
+    pub(super) fn log_likelihood(&self, fit: &Fit) -> impl Fn(&[f64]) -> f64 + '_ {
         let positive = positive_part(&self.information);
+        let allowance = self.allowance(&positive, &fit.step);
         move |coefficients| {
             let step: Vec<f64> = coefficients.iter().zip(&self.at).map(|(to, at)| to - at).collect();
             let step = self.frame.coordinates(&step);
             let expected = self.information.apply(&step);
             let residual: Vec<f64> = self.score.iter().zip(&expected).map(|(g, e)| g - e).collect();
-            let spread = factor(&self.spread(&positive, &step));
+            let spread = factor(&self.spread(&positive, &step, &allowance));
             -0.5 * spread.quadratic_of_inverse(&residual) - 0.5 * spread.log_determinant()
         }
     }

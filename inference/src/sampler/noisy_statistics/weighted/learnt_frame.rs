@@ -3,7 +3,7 @@
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
 
-/// Largest entry of the frame times the root of the information. A slope's weight is an integer of at most 2^23, which is reached at
+/// Largest entry of the frame times a record's slope. A slope's weight is an integer of at most 2^23, which is reached at
 /// twice this entry where that is just above a power of two. Beyond it the score would be cut, and the information not.
 const MOST_ENTRY: f64 = 4.0;
 /// Largest length to which one 0/1 predictor alone may move a record. A rare level's information is below the noise, so each update
@@ -79,14 +79,19 @@ impl LearntFrame {
         self.matrix.times(&other.inverse)
     }
 
+    /// Returns an information about the coefficients, from one in the frame's coordinates.
+    pub(super) fn information(&self, in_frame: &Matrix) -> Matrix {
+        self.inverse.times(in_frame).times(&self.inverse.transposed()).symmetrised()
+    }
+
     /// Returns the frame narrowed where a 0/1 predictor alone would move a record far out, and where an entry is too large. `root` is
-    /// the root of a record's information.
-    pub(super) fn held(self, is_indicator: &[bool], root: f64) -> Self {
+    /// the root of an ordinary record's information, `most_slope` the largest product of a record's residual over the clip and its root.
+    pub(super) fn held(self, is_indicator: &[bool], root: f64, most_slope: f64) -> Self {
         let order = self.matrix.order();
         let column = |j: usize| (0..order).map(|i| self.matrix[(i, j)] * self.matrix[(i, j)]).sum::<f64>().sqrt() * root;
         let columns: Vec<f64> =
             (0..order).map(|j| if is_indicator[j] { (MOST_OF_A_LEVEL / column(j)).min(1.0) } else { 1.0 }).collect();
-        let of_row = |i: usize| (0..order).map(|j| (self.matrix[(i, j)] * columns[j]).abs()).fold(0.0, f64::max) * root;
+        let of_row = |i: usize| (0..order).map(|j| (self.matrix[(i, j)] * columns[j]).abs()).fold(0.0, f64::max) * most_slope;
         let rows: Vec<f64> = (0..order).map(|i| (MOST_ENTRY / of_row(i)).min(1.0)).collect();
         Self {
             matrix: Matrix::from_fn(order, |i, j| self.matrix[(i, j)] * rows[i] * columns[j]),

@@ -9,12 +9,16 @@
 //! |---|---|
 //! | `learnt_frame` | the frame, and the rules by which releases change it |
 //! | `bounded_stage` | the likelihood and the fit of a score and an information of bounded influence |
+//! | `half_way` | the last stage of a binary outcome |
+//! | `binary` | its typical record |
 //! | `residual_table` | the released table of standardised residuals |
 //! | `setting` | the radius and the clip of the last stage, and the noise that they leave |
 //! | `squares` | the residuals' sd, from two sums of their squares |
 //! | `plan` | the public facts of a job, and the shares of the budget |
 //! | `queries` | the queries, and the numbers in their answers |
 //! | `progress` | the search for the frame and the answer |
+//! | `choice` | the choice of the last stage |
+//! | `rounds` | the queries of each round, and their shares of the budget |
 //! | `answered` | the answer by a stage |
 //! | `strategy` | the strategy |
 //!
@@ -22,12 +26,16 @@
 //! of each release.
 
 mod answered;
+mod binary;
 mod bounded_stage;
+mod choice;
+mod half_way;
 mod learnt_frame;
 mod plan;
 mod progress;
 mod queries;
 mod residual_table;
+mod rounds;
 mod setting;
 mod squares;
 mod strategy;

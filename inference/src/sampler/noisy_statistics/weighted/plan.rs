@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub(super) order: usize,
     /// True if the residuals' sd is a parameter, the last one.
     pub(super) own: bool,
+    /// True if the outcome is binary; else it is numeric, with normal residuals.
+    pub(super) binary: bool,
     /// Number of records of all parties.
     pub(super) records: f64,
     pub(super) parties: f64,
@@ -78,6 +80,7 @@ impl Facts {
             may_be_plain: target.spec.weights == Weights::Auto,
             order,
             own: dimension > order,
+            binary: scores.moments_outcome().is_none(),
             records,
             parties: parties.len() as f64,
             unit,
@@ -97,6 +100,11 @@ impl Facts {
             learn_share: (400.0 * nu * nu).clamp(0.01, 0.05),
             most_learnt: if nu < QUIET { 2 } else { 4 },
         }))
+    }
+
+    /// Returns c of the stages before the last one.
+    pub(super) fn search_clip(&self) -> f64 {
+        if self.binary { 1.5 } else { 3.0 }
     }
 
     /// Returns the mean information of a record along each axis of a frame whose ball has the learning stages' radius.

@@ -1,13 +1,14 @@
 //! The search for the frame and for the answer, from released and public numbers only.
 
-use super::bounded_stage::BoundedStage;
+use super::binary;
+use super::bounded_stage::{BoundedStage, InformationPoint, PlainNoise};
 use super::learnt_frame::LearntFrame;
 use super::plan::Facts;
 use super::queries::Counts;
 use super::residual_table::{LEAST_FAR, ResidualTable};
-use super::setting::{Limits, OF_INFORMATION, OF_SCORE, Setting};
+use super::setting::Limits;
 use crate::sampler::matrix::dot;
-use crate::sampler::noisy_statistics::gaussian::{largest_eigenvalue, smallest_eigenvalue};
+use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
 
 /// Number of cells of the table of outcomes.
 const OUTCOMES: usize = 40;
@@ -21,17 +22,14 @@ const LEAST_LEFT: f64 = 0.6;
 const STILL: f64 = 1.6;
 /// Step to the answer, in sds of an ordinary record, up to which it counts as found.
 const FOUND: f64 = 0.7;
+/// The same in the linear predictor of a binary outcome, of an ordinary record.
+const FOUND_PREDICTOR: f64 = 0.45;
 /// Change of log sigma up to which it counts as found.
 const FOUND_SCALE: f64 = 0.25;
 /// Largest share of the budget of a locating stage.
 const MOST_SHARE: f64 = 0.08;
 /// Largest stretch of the frame in one update.
 const MOST_STRETCH: f64 = 8.0;
-
-/// Predicted noise of an unweighted last stage, in posterior sds, up to which it is preferred: its interval is at most 12 % wider.
-const SMALL: f64 = 0.5;
-/// Ratio to the predicted noise of a weighted one up to which it is preferred.
-const HARDLY_MORE: f64 = 1.1;
 
 /// The next round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +42,8 @@ pub(super) enum Phase {
     Locate,
     /// The score and the information of the answer, and a table of lengths.
     Last,
+    /// The information of a binary outcome half way to the answer, and the variance of the score.
+    HalfWay,
     /// The sum of squared residuals at the answer.
     Squares,
 }
@@ -56,12 +56,16 @@ pub(super) struct Progress {
     pub(super) coefficients: Vec<f64>,
     /// The logarithm of the residuals' sd, by which they are standardised.
     pub(super) log_sigma: f64,
+    /// The probability of the rarer outcome of a typical record, for a binary outcome.
+    pub(super) probability: f64,
     /// The last table of residuals, and their scale in units of those that it assumes.
     pub(super) table: Option<(ResidualTable, f64)>,
     /// The limits of the last stage.
     pub(super) limits: Option<Limits>,
     /// Predicted noise of an unweighted last stage, in posterior sds.
     pub(super) plain_noise: f64,
+    /// The last stage of the search.
+    pub(super) located: Option<BoundedStage>,
     /// Least noise of the last stage's information relative to it that the releases admit.
     pub(super) information_noise: f64,
     stages: usize,
@@ -71,13 +75,15 @@ impl Progress {
     /// Starts at coefficients of 0 and a sigma.
     pub(super) fn new(facts: &Facts, log_sigma: f64) -> Self {
         Self {
-            phase: Phase::Outcomes,
+            phase: if facts.binary { Phase::Learn } else { Phase::Outcomes },
             frame: public_frame(facts, log_sigma),
             coefficients: vec![0.0; facts.order],
             log_sigma,
+            probability: 0.5,
             table: None,
             limits: None,
             plain_noise: 0.0,
+            located: None,
             information_noise: 0.0,
             stages: 0,
         }
@@ -113,6 +119,31 @@ impl Progress {
         self.phase = Phase::Learn;
     }
 
+    /// Returns the root of an ordinary record's information.
+    fn root(&self, facts: &Facts) -> f64 {
+        if facts.binary { binary::root(self.probability) } else { libm::exp(-self.log_sigma) }
+    }
+
+    /// Returns the frame narrowed where its entries, or a 0/1 predictor alone, would move a record far out, for scores with this clip.
+    pub(super) fn held(&self, facts: &Facts, frame: LearntFrame, clip: f64) -> LearntFrame {
+        let root = self.root(facts);
+        frame.held(&facts.is_indicator, root, if facts.binary { binary::most_slope(clip) } else { root })
+    }
+
+    /// Takes the typical probability of a binary outcome from the intercept's information.
+    fn take_probability(&mut self, facts: &Facts, stage: &BoundedStage) {
+        if facts.binary && facts.has_intercept {
+            let mean = stage.frame.information(&stage.information)[(0, 0)] / facts.records;
+            self.probability = binary::typical_probability(mean, facts.search_clip());
+        }
+    }
+
+    /// Returns where an information was taken, at its score's point, if it changes with the coefficients.
+    pub(super) fn at_own_point(&self, facts: &Facts) -> Option<InformationPoint> {
+        let moved_by_one = 2.0 / (self.radius(facts) * facts.order as f64).sqrt() / self.root(facts);
+        facts.binary.then(|| InformationPoint { step: vec![0.0; facts.order], moved_by_one })
+    }
+
     /// Moves log sigma inside its box; the frame follows, so that images stay where they are. Returns the factor on sigma.
     fn move_sigma(&mut self, facts: &Facts, by: f64) -> f64 {
         let (least, most) = facts.log_sigma_box;
@@ -138,11 +169,10 @@ impl Progress {
 
     /// Learns the frame from a stage.
     pub(super) fn take_learning(&mut self, facts: &Facts, stage: &BoundedStage) {
-        /// Longest step of a first stage and of a later one, in radii.
-        const LONGEST: [f64; 2] = [1.6, 2.4];
         let root_order = (facts.order as f64).sqrt();
         let seen = largest_eigenvalue(&stage.information) > 2.5 * stage.information_sd * root_order;
-        self.step(facts, stage, LONGEST[usize::from(self.stages > 0)]);
+        self.step(facts, stage, longest(facts, self.stages == 0));
+        self.take_probability(facts, stage);
         self.stages += 1;
         let (sd, stages) = (stage.information_sd, self.stages);
         let stretch = |value: f64| {
@@ -153,7 +183,7 @@ impl Progress {
         let most = stage.information.eigen().iter().map(|(value, _)| stretch(*value)).fold(0.0, f64::max);
         if seen || stages == 1 {
             let frame = self.frame.stretched(&stage.information, |value| stretch(value).min(MOST_STRETCH));
-            self.frame = frame.held(&facts.is_indicator, libm::exp(-self.log_sigma));
+            self.frame = self.held(facts, frame, facts.search_clip());
         }
         if (stages >= 2 && most < STILL) || stages >= facts.most_learnt {
             (self.phase, self.stages) = (Phase::Locate, 0);
@@ -161,40 +191,33 @@ impl Progress {
     }
 
     /// Moves to the answer of a locating stage, of which `left` of the budget remains. The last one chooses the limits of the last
-    /// stage.
-    pub(super) fn take_locating(&mut self, facts: &Facts, stage: &BoundedStage, table: Option<ResidualTable>, left: f64) {
-        let length = self.step(facts, stage, 2.4);
+    /// stage; `plain` returns the predicted noise of an unweighted one, in posterior sds, if that is not one of this search.
+    pub(super) fn take_locating(
+        &mut self,
+        facts: &Facts,
+        stage: &BoundedStage,
+        table: Option<ResidualTable>,
+        (left, plain): (f64, &PlainNoise<'_>),
+    ) {
+        let length = self.step(facts, stage, longest(facts, false));
+        self.take_probability(facts, stage);
         self.stages += 1;
         let moved = table.as_ref().filter(|_| facts.own).map_or(0.0, |table| libm::log(table.scale()));
         let scale = self.move_sigma(facts, moved);
         self.table = table.map(|table| (table, scale));
-        let near = length / facts.radius.sqrt() < FOUND && moved.abs() < FOUND_SCALE;
+        let predictor = length / (facts.radius * facts.order as f64).sqrt() / self.root(facts);
+        let near =
+            length / facts.radius.sqrt() < FOUND && moved.abs() < FOUND_SCALE && (!facts.binary || predictor < FOUND_PREDICTOR);
         let ended = near || self.stages >= MOST_LOCATING || left - MOST_SHARE < LEAST_LEFT;
         let noise = stage.information_sd * (facts.order as f64).sqrt();
         let (least, most) = if ended { (0.6, 1.6) } else { (0.7, 1.4) };
         let stretch = |value: f64| (facts.filled() * facts.records / (value.max(0.0) + noise)).sqrt().clamp(least, most);
-        let root = libm::exp(-self.log_sigma);
         // The frame of the stage's images at the new sigma.
         let seen = BoundedStage { frame: self.frame.clone(), ..stage.clone() };
-        self.frame = self.frame.stretched(&stage.information, stretch).held(&facts.is_indicator, root);
+        self.frame = self.held(facts, self.frame.stretched(&stage.information, stretch), facts.search_clip());
         if ended {
-            self.choose(facts, &seen, left);
+            self.choose(facts, &seen, (left, plain));
         }
-    }
-
-    /// Chooses the limits of the last stage by the information of the stage before.
-    fn choose(&mut self, facts: &Facts, seen: &BoundedStage, left: f64) {
-        let root = libm::exp(-self.log_sigma);
-        let setting = Setting::choose(facts.noise_on_the_ball(left), facts.order);
-        let frame = self.frame.clone().scaled((facts.radius / setting.radius).sqrt()).held(&facts.is_indicator, root);
-        let (plain, clip) = (public_frame(facts, self.log_sigma), self.far_clip());
-        let noise = |frame: &LearntFrame, clip| predicted_noise(facts, seen, (frame, clip), left);
-        self.plain_noise = noise(&plain, clip);
-        let is_plain = facts.may_be_plain && self.plain_noise <= SMALL.max(HARDLY_MORE * noise(&frame, setting.clip));
-        (self.frame, self.limits) =
-            if is_plain { (plain, Some(Limits::Plain(clip))) } else { (frame, Some(Limits::Weighted(setting))) };
-        self.information_noise = self.limits.map_or(0.0, |limits| least_noise(facts, seen, (&self.frame, limits), left));
-        self.phase = Phase::Last;
     }
 
     /// Returns the clip, in sds, beyond which no residual is seen.
@@ -202,40 +225,38 @@ impl Progress {
         self.table.as_ref().map_or(LEAST_FAR, |(table, scale)| table.far(*scale))
     }
 
-    /// Returns the share of the budget of a locating stage, by which its noise moves an ordinary record by a third of its sd.
-    pub(super) fn locating_share(facts: &Facts, clip: f64) -> f64 {
-        let noise = 2.0 * clip * facts.unit * facts.radius.sqrt() * facts.order as f64 / facts.records / 0.35;
-        (noise * noise / 0.5).clamp(0.04, MOST_SHARE)
+    /// Returns the share of the budget of a locating stage, by which its noise moves an ordinary record by a third of its sd, or the linear
+    /// predictor of a binary outcome by that.
+    pub(super) fn locating_share(&self, facts: &Facts) -> f64 {
+        let (clip, root) = (facts.search_clip(), self.root(facts));
+        let (least, widened) = if facts.binary { (0.025, ((clip * root / 0.9).min(1.0) * root).recip()) } else { (0.04, 1.0) };
+        let noise = 2.0 * clip * facts.unit * facts.radius.sqrt() * facts.order as f64 / facts.records * widened / 0.35;
+        (noise * noise / 0.5).clamp(least, MOST_SHARE)
+    }
+
+    /// Returns the squared radius of the last stage's ball, in mean squared lengths of a record per predictor; before, the search's.
+    pub(super) fn radius(&self, facts: &Facts) -> f64 {
+        match self.limits {
+            Some(Limits::Weighted(setting)) => setting.radius,
+            _ => facts.radius,
+        }
     }
 }
 
+/// Returns the longest step of a stage, in radii. A binary outcome's information changes on the way.
+fn longest(facts: &Facts, first: bool) -> f64 {
+    let most = if first { 0.8 } else { 1.2 };
+    if facts.binary { most } else { 2.0 * most }
+}
+
 /// Returns the frame in which every record has weight 1.
-fn public_frame(facts: &Facts, log_sigma: f64) -> LearntFrame {
+pub(super) fn public_frame(facts: &Facts, log_sigma: f64) -> LearntFrame {
     /// Covers the rounding of a point that is moved into its box.
     const OUTWARD: f64 = 1.0 + 1e-6;
-    LearntFrame::ball(&facts.coding, facts.order, OUTWARD * facts.longest * libm::exp(-log_sigma))
-}
-
-/// Returns the noise of a score in a frame with the remaining budget, in posterior sds: the root mean square over the coefficients, by
-/// a stage's information.
-fn predicted_noise(facts: &Facts, stage: &BoundedStage, (frame, clip): (&LearntFrame, f64), left: f64) -> f64 {
-    let floor = stage.information_sd * (facts.order as f64).sqrt();
-    let covariance = stage.frame.covariance(&stage.information.map_eigenvalues(|value| value.max(floor).recip()));
-    let sd = 2.0 * clip * facts.unit / (OF_SCORE * left).sqrt();
-    let moved = frame.moved_by_scores(&covariance).diagonal_entries();
-    let squares = moved.into_iter().zip(covariance.diagonal_entries()).map(|(moved, own)| moved / own);
-    sd * (squares.sum::<f64>() / facts.order as f64).sqrt()
-}
-
-/// Returns the least noise of the last stage's information, relative to it in the least known direction, that a stage's information
-/// admits by two sds of its own noise.
-fn least_noise(facts: &Facts, seen: &BoundedStage, (frame, limits): (&LearntFrame, Limits), left: f64) -> f64 {
-    let map = frame.images_from(&seen.frame);
-    let expected = map.times(&seen.information).times(&map.transposed()).symmetrised();
-    let root_order = (facts.order as f64).sqrt();
-    let own = largest_eigenvalue(&map.times(&map.transposed()).symmetrised()) * seen.information_sd * root_order;
-    let sd = limits.of_influence().1 * facts.unit / (OF_INFORMATION * left).sqrt();
-    2.0 * sd * root_order / (smallest_eigenvalue(&expected) + 2.0 * own).max(f64::MIN_POSITIVE)
+    /// The greatest root of a binary outcome's information.
+    const MOST_ROOT: f64 = 0.5;
+    let root = if facts.binary { MOST_ROOT } else { libm::exp(-log_sigma) };
+    LearntFrame::ball(&facts.coding, facts.order, OUTWARD * facts.longest * root)
 }
 
 #[cfg(test)]

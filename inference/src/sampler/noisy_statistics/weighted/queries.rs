@@ -36,11 +36,6 @@ impl QueryPoint {
         Self { theta, influence, clip, trace }
     }
 
-    /// Returns the point at another point.
-    pub(super) fn at(self, theta: Vec<f64>) -> Self {
-        Self { theta, ..self }
-    }
-
     fn ask(
         &self,
         (target, budget): (&Target, &mut Allotment),
@@ -55,6 +50,30 @@ impl QueryPoint {
     /// Asks for the score.
     pub(super) fn score(&self, of: (&Target, &mut Allotment), share: f64) -> Result<Query, SamplerError> {
         self.ask(of, QueryKind::Gradient { parameters: self.theta.len() as u32 }, &self.influence, share)
+    }
+
+    /// Asks for the information half way to an answer, by the coefficients of that point.
+    pub(super) fn information_half_way(
+        &self,
+        of: (&Target, &mut Allotment),
+        point: &[f64],
+        share: f64,
+    ) -> Result<Query, SamplerError> {
+        self.ask(of, QueryKind::Curvature { parameters: self.theta.len() as u32 }, &self.with_point(point), share)
+    }
+
+    /// Asks for the score's variance under the model, half way to an answer: one number.
+    pub(super) fn variance_half_way(
+        &self,
+        of: (&Target, &mut Allotment),
+        point: &[f64],
+        share: f64,
+    ) -> Result<Query, SamplerError> {
+        self.ask(of, QueryKind::Curvature { parameters: 1 }, &self.with_point(point), share)
+    }
+
+    fn with_point(&self, point: &[f64]) -> Vec<f64> {
+        self.influence.iter().copied().chain(point.iter().copied().map(plain)).collect()
     }
 
     /// Asks for the information.
@@ -90,12 +109,21 @@ impl QueryPoint {
         (sums.into_iter().take(facts.order).map(|sum| self.clip * sum).collect(), self.clip * sd)
     }
 
+    /// Returns the unit of an information's entries, at the score's point or half way.
+    fn unit(&self, half_way: bool) -> f64 {
+        let shortened = Influence::shortened(self.theta.len());
+        self.trace * if half_way { Influence::MOST_HALF_WAY } else { 1.0 } / (shortened * shortened)
+    }
+
+    /// Reads a score's variance half way to an answer.
+    pub(super) fn read_variance(&self, totals: &[i128]) -> f64 {
+        triangle(1, totals, |_| self.unit(true))[(0, 0)]
+    }
+
     /// Reads an information matrix: its entries, and the sd of the noise of those off the diagonal.
-    pub(super) fn read_information(&self, facts: &Facts, noise: NoiseScale, totals: &[i128]) -> (Matrix, f64) {
-        let dimension = self.theta.len();
-        let shortened = Influence::shortened(dimension);
-        let scale = self.trace / (shortened * shortened);
-        let all = triangle(dimension, totals, |_| scale);
+    pub(super) fn read_information(&self, facts: &Facts, half_way: bool, noise: NoiseScale, totals: &[i128]) -> (Matrix, f64) {
+        let scale = self.unit(half_way);
+        let all = triangle(self.theta.len(), totals, |_| scale);
         let among = Matrix::from_fn(facts.order, |i, j| all[(i, j)]);
         (among, scale * facts.parties.sqrt() * noise.sd())
     }
@@ -112,6 +140,7 @@ pub(super) fn read_vector(facts: &Facts, noise: NoiseScale, totals: &[i128]) -> 
 }
 
 /// Counts of records by cell, and beside them of unusable records.
+#[derive(Debug, Clone)]
 pub(super) struct Counts {
     pub(super) cells: Vec<f64>,
     pub(super) unusable: f64,

@@ -1,12 +1,13 @@
 //! The strategy of weighted regressions.
 
 use super::answered::Answered;
-use super::bounded_stage::BoundedStage;
+use super::bounded_stage::{BoundedStage, Located};
+use super::half_way::HalfWay;
 use super::plan::Facts;
 use super::progress::{Phase, Progress};
 use super::queries::{Counts, QueryPoint, read_counts, read_vector};
 use super::residual_table::ResidualTable;
-use super::setting::{CLIP, Lengths, Limits, OF_INFORMATION, TRACE};
+use super::setting::Limits;
 use super::squares::LogSigma;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
@@ -15,38 +16,33 @@ use crate::sampler::noisy_statistics::answer::{Answer, Inference, Stage};
 use crate::sampler::noisy_statistics::gaussian::{GaussianPrior, roots};
 use crate::sampler::noisy_statistics::obstacle::Obstacle;
 use crate::sampler::noisy_statistics::refit::{RefitError, RetainedCoefficients};
+use crate::sampler::noisy_statistics::score_strategy::ScoreStrategy;
 use crate::sampler::noisy_statistics::strategy::Strategy;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::model::ScoreModel;
 use conclave_common::query::{PartyMetadata, Query, Round};
 use conclave_common::schema::{Family, ModelSpec};
-
-/// Share of the budget for the table of outcomes.
-const OUTCOMES_SHARE: f64 = 0.02;
-/// Parts of a learning stage for the information: of the first one, and of a later one.
-const OF_LEARNING: [f64; 2] = [0.6, 0.5];
-/// Parts of a locating stage for the information and for the table of residuals.
-const OF_LOCATING: f64 = 0.3;
-/// Part of the last stage for the sums of squares.
-const OF_SQUARES: f64 = 0.1;
-/// Part of the sums of squares for that of the lower clip, whose noise is that of the other one.
-const NEAR_PART: f64 = 0.06;
-/// Share of the budget for the table beside the last stage, and where it counts unusable rows.
-const BESIDE_SHARE: [f64; 2] = [0.01, 0.02];
+use conclave_privacy::mechanism::QueryKind;
 
 /// A weighted regression.
 #[derive(Clone)]
 pub(crate) struct WeightedStrategy {
-    facts: Facts,
-    progress: Progress,
+    pub(super) facts: Facts,
+    pub(super) progress: Progress,
     /// The pending queries, and the budget before them.
-    pending: Option<(QueryPoint, f64)>,
+    pub(super) pending: Option<(QueryPoint, f64)>,
     /// The answer by the latest stage.
-    answered: Option<Answered>,
-    /// Share of the budget for the sums of squares.
-    reserved: f64,
-    stages: Vec<Stage>,
+    pub(super) answered: Option<Answered>,
+    /// Share of the budget for the releases after the last score.
+    pub(super) reserved: f64,
+    pub(super) stages: Vec<Stage>,
+    /// The last stage of a binary outcome, once its score is released.
+    pub(super) half_way: Option<HalfWay>,
+    /// The unweighted competitor of a binary outcome.
+    competitor: Option<ScoreStrategy>,
+    /// The competitor, once the releases chose it.
+    chosen: Option<ScoreStrategy>,
 }
 
 impl WeightedStrategy {
@@ -62,18 +58,29 @@ impl WeightedStrategy {
     ) -> Result<Option<Self>, SamplerError> {
         let Some(facts) = Facts::new(target, scores, parties, budget)? else { return Ok(None) };
         let progress = Progress::new(&facts, public_log_sigma(target, facts.order));
-        Ok(Some(Self { facts, progress, pending: None, answered: None, reserved: 0.0, stages: Vec::new() }))
+        let competitor = facts.binary.then(|| ScoreStrategy::new(target, scores, parties, budget)).transpose()?;
+        Ok(Some(Self {
+            facts,
+            progress,
+            pending: None,
+            answered: None,
+            reserved: 0.0,
+            stages: Vec::new(),
+            half_way: None,
+            competitor,
+            chosen: None,
+        }))
     }
 
     /// Returns coordinates, and theta inside the parameter box.
-    fn theta(&self, target: &Target, coefficients: &[f64], log_sigma: f64) -> Vec<f64> {
+    pub(super) fn theta(&self, target: &Target, coefficients: &[f64], log_sigma: f64) -> Vec<f64> {
         let own = self.facts.own.then_some(log_sigma);
         let u: Vec<f64> = coefficients.iter().copied().chain(own).collect();
         target.space.theta_inside(&target.spec, &u)
     }
 
     /// Moves the search's point into the parameter box.
-    fn stay_inside(&mut self, target: &Target) {
+    pub(super) fn stay_inside(&mut self, target: &Target) {
         let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
         let u = target.space.coordinates(&theta);
         self.progress.coefficients = u[..self.facts.order].to_vec();
@@ -82,79 +89,34 @@ impl WeightedStrategy {
         }
     }
 
-    /// Asks the queries of a stage: information and table take their parts of its share, and the score takes the rest.
-    fn ask_stage(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
-        let (left, phase) = (budget.left(), self.progress.phase);
-        let (share, of_information, limits) = match phase {
-            Phase::Learn => {
-                let later = usize::from(self.stages.len() > 1);
-                (self.facts.learn_share, OF_LEARNING[later], (CLIP, 1.0))
-            }
-            Phase::Locate => (Progress::locating_share(&self.facts, CLIP), OF_LOCATING, (CLIP, TRACE)),
-            _ => (left, OF_INFORMATION, self.progress.limits.map_or((CLIP, TRACE), Limits::of_influence)),
-        };
-        let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
-        let point = QueryPoint::new(theta, &self.progress.frame, limits);
-        let information = point.information((target, budget), share * of_information)?;
-        let (beside, reserved) = match phase {
-            Phase::Locate => {
-                let table = point.residuals((target, budget), &ResidualTable::edges(), share * OF_LOCATING)?;
-                (Some(table), 0.0)
-            }
-            Phase::Last => {
-                let reserved = if self.facts.own { OF_SQUARES * left } else { 0.0 };
-                (self.ask_beside(&point, (target, budget))?, reserved)
-            }
-            _ => (None, 0.0),
-        };
-        self.reserved = reserved;
-        let of_score = share - (left - budget.left()) - reserved;
-        let score = point.score((target, budget), of_score)?;
-        self.pending = Some((point, left));
-        Ok([Some(score), Some(information), beside].into_iter().flatten().enumerate().map(numbered).collect())
-    }
-
-    /// Asks beside the last stage for the table of lengths, or of residuals where the lengths do not matter: either counts the usable
-    /// records.
-    fn ask_beside(&self, point: &QueryPoint, of: (&Target, &mut Allotment)) -> Result<Option<Query>, SamplerError> {
-        let share = BESIDE_SHARE[usize::from(self.facts.may_be_inert)];
-        let asked = match self.progress.limits {
-            Some(Limits::Weighted(setting)) => point.lengths(of, &Lengths::edges(setting), share)?,
-            _ => point.residuals(of, &[0.0], share)?,
-        };
-        Ok(Some(asked))
-    }
-
-    /// Returns the point of the next sum of squares, whose sigma is the clip over the root of 2.
-    fn point_of_squares(&self, target: &Target) -> Option<Vec<f64>> {
-        let answered = self.answered.as_ref()?;
-        let far = self.progress.far_clip().max(self.facts.quiet_clip(self.reserved));
-        let clip = if answered.squares.is_empty() { 0.5 * far } else { far };
-        Some(self.theta(target, &answered.fit.mean, self.progress.log_sigma + libm::log(clip / std::f64::consts::SQRT_2)))
-    }
-
-    /// Reads a stage from the answers to its queries.
+    /// Reads a stage from the answers to its queries. The last stage of a binary outcome has the information that the search expects.
     fn stage(&self, point: &QueryPoint, round: &Round, totals: &Totals) -> (BoundedStage, Option<Counts>) {
-        let answers: Vec<&[i128]> = totals.by_query().collect();
-        let noise = |at: usize| round.queries[at].noise;
-        let (score, score_sd) = point.read_score(&self.facts, noise(0), answers[0]);
-        let (information, information_sd) = point.read_information(&self.facts, noise(1), answers[1]);
-        let beside = round.queries.get(2).map(|query| read_counts(&self.facts, query.kind, query.noise, answers[2]));
-        let at = point.theta[..self.facts.order].to_vec();
-        let frame = self.progress.frame.clone();
-        (
-            BoundedStage {
-                at,
-                frame,
-                score,
-                score_sd,
-                information,
-                information_sd,
-                inflation: 1.0,
-                clipped: vec![0.0; self.facts.order],
-            },
-            beside,
-        )
+        let mut answers = round.queries.iter().zip(totals.by_query());
+        let (mut score, mut information, mut beside) = ((Vec::new(), 0.0), None, None);
+        for (query, answer) in &mut answers {
+            match query.kind {
+                QueryKind::Gradient { .. } => score = point.read_score(&self.facts, query.noise, answer),
+                QueryKind::Curvature { .. } => {
+                    information = Some(point.read_information(&self.facts, false, query.noise, answer))
+                }
+                kind => beside = Some(read_counts(&self.facts, kind, query.noise, answer)),
+            }
+        }
+        let expected = || self.progress.expected_information().map(|matrix| (matrix, 0.0));
+        let order = self.facts.order;
+        let (information, information_sd) = information.or_else(expected).unwrap_or((Matrix::zeros(order), 0.0));
+        let stage = BoundedStage {
+            at: point.theta[..order].to_vec(),
+            frame: self.progress.frame.clone(),
+            score: score.0,
+            score_sd: score.1,
+            information,
+            information_sd,
+            inflation: 1.0,
+            clipped: vec![0.0; order],
+            information_point: self.progress.at_own_point(&self.facts),
+        };
+        (stage, beside)
     }
 
     /// Records the posterior after a stage.
@@ -184,9 +146,13 @@ impl WeightedStrategy {
     }
 
     /// Takes the answers of a stage, which is an answer by itself if the job ends there.
-    fn take_stage(&mut self, stage: BoundedStage, beside: Option<Counts>, left: f64) {
+    fn take_stage(&mut self, target: &Target, (stage, beside): (BoundedStage, Option<Counts>), (point, left): (QueryPoint, f64)) {
         let (facts, progress) = (&self.facts, &mut self.progress);
         match (progress.phase, progress.limits, beside) {
+            (Phase::Last, Some(_), Some(beside)) if facts.binary => {
+                self.half_way = Some(HalfWay::new(stage, point, beside, (facts, progress)));
+                progress.phase = Phase::HalfWay;
+            }
             (Phase::Last, Some(limits), Some(beside)) => {
                 self.answered = Some(Answered::of_last(stage, limits, &beside, (facts, progress)));
                 progress.phase = Phase::Squares;
@@ -197,15 +163,34 @@ impl WeightedStrategy {
             }
             (_, _, beside) => {
                 let table = beside.map(|counts| ResidualTable::new(&counts.cells, counts.sd));
-                progress.take_locating(facts, &stage, table, left);
+                let competitor = self.competitor.as_ref();
+                let plain = |at: &Located<'_>| {
+                    competitor.and_then(|plain| plain.noise_at(target, at.coefficients, &at.covariance, at.left))
+                };
+                progress.take_locating(facts, &stage, table, (left, &plain));
                 self.answered = Some(Answered::of_search(stage, facts));
+                self.hand_over(target, left);
             }
         }
     }
-}
 
-fn numbered((chain, query): (usize, Query)) -> Query {
-    Query { chain: chain as u32, ..query }
+    /// Continues with the unweighted competitor, if the releases chose it.
+    fn hand_over(&mut self, target: &Target, left: f64) {
+        if !matches!(self.progress.limits, Some(Limits::Plain(_))) {
+            return;
+        }
+        if let (Some(competitor), Some(covariance)) = (&self.competitor, self.progress.covariance()) {
+            self.chosen = competitor.restarted_at(target, &self.progress.coefficients, &covariance, left);
+        }
+    }
+
+    /// Takes the answers of a round half way. Returns true after the last one.
+    fn take_half_way(&mut self, round: &Round, totals: &Totals) -> bool {
+        let (Some(half_way), Some(limits)) = (&mut self.half_way, self.progress.limits) else { return false };
+        let Some(stage) = half_way.take((&self.facts, &self.progress), round, totals) else { return false };
+        self.answered = Some(Answered::of_last(stage, limits, &half_way.beside, (&self.facts, &self.progress)));
+        true
+    }
 }
 
 /// Returns the logarithm of the known sd of the residuals, or of the middle of its box.
@@ -223,70 +208,66 @@ fn public_log_sigma(target: &Target, order: usize) -> f64 {
 
 impl Strategy for WeightedStrategy {
     fn ask(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
-        self.stay_inside(target);
-        let (left, theta) = (budget.left(), self.theta(target, &self.progress.coefficients, self.progress.log_sigma));
-        let point = QueryPoint::new(theta, &self.progress.frame, (CLIP, TRACE));
-        match self.progress.phase {
-            Phase::Outcomes => {
-                let edges = self.progress.outcome_edges(&self.facts);
-                let query = point.residuals((target, budget), &edges, OUTCOMES_SHARE)?;
-                self.pending = Some((point, left));
-                Ok(vec![query])
-            }
-            Phase::Squares => {
-                let theta = self.point_of_squares(target).ok_or(SamplerError::NoRound)?;
-                let first = self.answered.as_ref().is_none_or(|answered| answered.squares.is_empty());
-                let share = if first { NEAR_PART * left } else { left };
-                let query = QueryPoint::squares((target, budget), &theta, share)?;
-                self.pending = Some((point.at(theta), left));
-                Ok(vec![query])
-            }
-            _ => self.ask_stage(target, budget),
+        match &mut self.chosen {
+            Some(chosen) => chosen.ask(target, budget),
+            None => self.ask_round(target, budget),
         }
     }
 
     fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals, budget: &Allotment) -> bool {
+        if let Some(chosen) = &mut self.chosen {
+            return chosen.absorb(target, round, totals, budget);
+        }
         let Some((point, before)) = self.pending.take() else { return false };
         let (left, asked) = (budget.left(), self.progress.phase);
         let place = (point.theta.clone(), before - left);
-        match asked {
+        let last = match asked {
             Phase::Outcomes => {
                 let query = &round.queries[0];
                 let counts = read_counts(&self.facts, query.kind, query.noise, totals.components());
                 self.progress.take_outcomes(&self.facts, &counts);
-                self.record(target, place, None, false);
                 false
             }
+            Phase::HalfWay => self.take_half_way(round, totals),
             Phase::Squares => {
                 let Some(answered) = &mut self.answered else { return false };
                 let (sums, sd) = read_vector(&self.facts, round.queries[0].noise, totals.components());
                 answered.take_squares(&point.theta, (sums.last().copied().unwrap_or(0.0), sd), &self.progress);
-                let last = answered.squares.len() > 1;
-                self.record(target, place, self.fit(), last);
-                last
+                answered.squares.len() > 1
             }
             _ => {
-                let (stage, beside) = self.stage(&point, round, totals);
-                self.take_stage(stage, beside, left);
-                let last = asked == Phase::Last && !self.facts.own;
-                self.record(target, place, self.fit(), last);
-                last
+                let stage = self.stage(&point, round, totals);
+                self.take_stage(target, stage, (point, left));
+                asked == Phase::Last && !self.facts.own && !self.facts.binary
             }
-        }
+        };
+        self.record(target, place, self.fit(), last);
+        last
     }
 
     /// Judges the last stage before its queries, by the information of the stage before.
-    fn obstacle(&self, _target: &Target, _budget: &Allotment) -> Option<Obstacle> {
+    fn obstacle(&self, target: &Target, budget: &Allotment) -> Option<Obstacle> {
+        if let Some(chosen) = &self.chosen {
+            return chosen.obstacle(target, budget);
+        }
         let rho = self.progress.information_noise;
-        let beyond = self.progress.phase == Phase::Last && rho > Inference::WEIGHTED_RHO;
-        beyond.then_some(Obstacle::Information { rho, limit: Inference::WEIGHTED_RHO })
+        let limit = if self.facts.binary { Inference::WEIGHTED_RHO_OF_BINARY } else { Inference::WEIGHTED_RHO };
+        let beyond = self.progress.phase == Phase::Last && rho > limit;
+        beyond.then_some(Obstacle::Information { rho, limit })
     }
 
-    fn answer<'a>(&'a self, _target: &'a Target) -> Option<Answer<'a>> {
-        Some(self.answered.as_ref()?.answer(&self.facts, &self.progress))
+    fn answer<'a>(&'a self, target: &'a Target) -> Option<Answer<'a>> {
+        match &self.chosen {
+            Some(chosen) if chosen.answer(target).is_some() => chosen.answer(target),
+            _ => Some(self.answered.as_ref()?.answer(&self.facts, &self.progress)),
+        }
     }
 
-    fn inference(&self, _target: &Target) -> Option<Inference> {
+    fn inference(&self, target: &Target) -> Option<Inference> {
+        if let Some(inference) = self.chosen.as_ref().and_then(|chosen| chosen.inference(target)) {
+            let stages = self.stages.iter().chain(&inference.stages).cloned().collect();
+            return Some(Inference { stages, ..inference });
+        }
         Some(self.answered.as_ref()?.inference(self.stages.clone(), &self.facts, &self.progress))
     }
 
@@ -297,6 +278,7 @@ impl Strategy for WeightedStrategy {
         }
         let mut strategy = self.clone();
         strategy.facts.prior = GaussianPrior::of(&target.space);
+        strategy.chosen = self.chosen.as_ref().map(|chosen| chosen.refitted(target)).transpose()?;
         if let Some(answered) = &mut strategy.answered {
             answered.fit = answered.stage.fit(&strategy.facts.prior);
             let (mean, sd) = strategy.shown(target, strategy.fit());

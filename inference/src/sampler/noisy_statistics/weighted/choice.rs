@@ -1,0 +1,79 @@
+//! The choice of the last stage: its limits, and whether it is weighted, by released and public numbers.
+
+use super::bounded_stage::{BoundedStage, Located, PlainNoise};
+use super::learnt_frame::LearntFrame;
+use super::plan::Facts;
+use super::progress::{Phase, Progress, public_frame};
+use super::setting::{Limits, OF_INFORMATION, OF_SCORE, Setting};
+use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::gaussian::{largest_eigenvalue, smallest_eigenvalue};
+use conclave_common::model::Influence;
+
+/// Predicted noise of an unweighted last stage, in posterior sds, up to which it is preferred: its interval is at most 12 % wider.
+const SMALL: f64 = 0.5;
+/// Ratio to the predicted noise and shift of a weighted one up to which it is preferred.
+const HARDLY_MORE: f64 = 1.1;
+
+impl Progress {
+    /// Chooses the limits of the last stage by the information of the stage before.
+    pub(super) fn choose(&mut self, facts: &Facts, seen: &BoundedStage, (left, of_plain): (f64, &PlainNoise<'_>)) {
+        let setting = Setting::choose(facts.noise_on_the_ball(left), facts.order, facts.binary.then_some(self.probability));
+        let frame = self.held(facts, self.frame.clone().scaled((facts.radius / setting.radius).sqrt()), setting.clip);
+        let (plain, clip) = (public_frame(facts, self.log_sigma), self.far_clip());
+        let noise = |frame: &LearntFrame, clip| predicted_noise(facts, seen, (frame, clip), left);
+        let located = Located { coefficients: &self.coefficients, covariance: covariance(seen), left };
+        self.plain_noise = of_plain(&located).unwrap_or_else(|| noise(&plain, clip));
+        self.located = Some(seen.clone());
+        let weighted = libm::hypot(noise(&frame, setting.clip), setting.guessed_shift(facts.records, facts.binary));
+        let is_plain = facts.may_be_plain && self.plain_noise <= SMALL.max(HARDLY_MORE * weighted);
+        (self.frame, self.limits) =
+            if is_plain { (plain, Some(Limits::Plain(clip))) } else { (frame, Some(Limits::Weighted(setting))) };
+        self.information_noise = self.limits.map_or(0.0, |limits| least_noise(facts, seen, (&self.frame, limits), left));
+        self.phase = Phase::Last;
+    }
+
+    /// Returns the covariance of the coefficients without noise by the search's last stage.
+    pub(super) fn covariance(&self) -> Option<Matrix> {
+        self.located.as_ref().map(covariance)
+    }
+
+    /// Returns the information of the last stage in its frame that the search's last stage leads to expect.
+    pub(super) fn expected_information(&self) -> Option<Matrix> {
+        let located = self.located.as_ref()?;
+        let map = self.frame.images_from(&located.frame);
+        let clear = located.information.map_eigenvalues(|value| value.max(floor(located)));
+        Some(map.times(&clear).times(&map.transposed()).symmetrised())
+    }
+}
+
+/// Returns the covariance of the coefficients by a stage's information, of which no eigenvalue is smaller than its noise.
+fn covariance(stage: &BoundedStage) -> Matrix {
+    stage.frame.covariance(&stage.information.map_eigenvalues(|value| value.max(floor(stage)).recip()))
+}
+
+/// Returns the noise of an eigenvalue of a stage's information.
+fn floor(stage: &BoundedStage) -> f64 {
+    stage.information_sd * (stage.at.len() as f64).sqrt()
+}
+
+/// Returns the noise of a score in a frame with the remaining budget, in posterior sds: the root mean square over the coefficients, by
+/// a stage's information.
+fn predicted_noise(facts: &Facts, stage: &BoundedStage, (frame, clip): (&LearntFrame, f64), left: f64) -> f64 {
+    let covariance = covariance(stage);
+    let sd = 2.0 * clip * facts.unit / (OF_SCORE * left).sqrt();
+    let moved = frame.moved_by_scores(&covariance).diagonal_entries();
+    let squares = moved.into_iter().zip(covariance.diagonal_entries()).map(|(moved, own)| moved / own);
+    sd * (squares.sum::<f64>() / facts.order as f64).sqrt()
+}
+
+/// Returns the least noise of the last stage's information, relative to it in the least known direction, that a stage's information
+/// admits by two sds of its own noise.
+fn least_noise(facts: &Facts, seen: &BoundedStage, (frame, limits): (&LearntFrame, Limits), left: f64) -> f64 {
+    let map = frame.images_from(&seen.frame);
+    let expected = map.times(&seen.information).times(&map.transposed()).symmetrised();
+    let root_order = (facts.order as f64).sqrt();
+    let own = largest_eigenvalue(&map.times(&map.transposed()).symmetrised()) * seen.information_sd * root_order;
+    let half_way = if facts.binary { Influence::MOST_HALF_WAY } else { 1.0 };
+    let sd = half_way * limits.of_influence().1 * facts.unit / (OF_INFORMATION * left).sqrt();
+    2.0 * sd * root_order / (smallest_eigenvalue(&expected) + 2.0 * own).max(f64::MIN_POSITIVE)
+}

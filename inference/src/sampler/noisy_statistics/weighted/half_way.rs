@@ -1,0 +1,119 @@
+//! The last stage of a binary outcome. Its information is asked half way to the answer that the released score leads to expect: there
+//! its error is of the third order of the step.
+
+use super::bounded_stage::{BoundedStage, InformationPoint};
+use super::plan::Facts;
+use super::progress::Progress;
+use super::queries::{Counts, QueryPoint};
+use crate::sampler::error::SamplerError;
+use crate::sampler::matrix::{Matrix, dot};
+use crate::sampler::noisy_statistics::allotment::Allotment;
+use crate::sampler::target::Target;
+use crate::sampler::totals::Totals;
+use conclave_common::query::{Query, Round};
+
+/// Share of the budget for the score's variance.
+pub(super) const VARIANCE_SHARE: f64 = 0.01;
+/// Longest step to the answer, in radii.
+const LONGEST: f64 = 1.2;
+/// Bounds of the ratio of the score's variance to the information.
+const INFLATION: (f64, f64) = (0.05, 1.0);
+
+/// Part of the information that is released first, at the midpoint that the search leads to expect. The rest is asked at the one that this
+/// part leads to expect.
+const FIRST_PART: f64 = 0.35;
+
+/// A part of the information.
+#[derive(Debug, Clone)]
+struct Part {
+    matrix: Matrix,
+    sd: f64,
+    /// The step to its point, in the frame's coordinates.
+    step: Vec<f64>,
+}
+
+/// A last stage whose score is released.
+#[derive(Debug, Clone)]
+pub(super) struct HalfWay {
+    stage: BoundedStage,
+    point: QueryPoint,
+    /// Half of the step to the answer, in the frame's coordinates.
+    step: Vec<f64>,
+    first: Option<Part>,
+    pub(super) beside: Counts,
+}
+
+impl HalfWay {
+    /// Takes a stage with the information that the search leads to expect, and the counts beside its score.
+    pub(super) fn new(stage: BoundedStage, point: QueryPoint, beside: Counts, (facts, progress): (&Facts, &Progress)) -> Self {
+        let radius = (progress.radius(facts) * facts.order as f64).sqrt();
+        let step = half_step(&stage, facts, radius);
+        Self { stage, point, step, first: None, beside }
+    }
+
+    /// Asks for a part of the information, the second time with the whole remaining budget beside the score's variance. One parameter
+    /// has no query for that: its variance counts as the information, which is at least as large.
+    pub(super) fn ask(&self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
+        let moved = self.stage.frame.coefficients(&self.step);
+        let coefficients: Vec<f64> = self.stage.at.iter().zip(moved).map(|(at, step)| at + step).collect();
+        if self.first.is_none() {
+            let share = FIRST_PART * (budget.left() - VARIANCE_SHARE);
+            return Ok(vec![self.point.information_half_way((target, budget), &coefficients, share)?]);
+        }
+        let variance = match coefficients.len() {
+            1 => None,
+            _ => Some(self.point.variance_half_way((target, budget), &coefficients, VARIANCE_SHARE)?),
+        };
+        let left = budget.left();
+        let information = self.point.information_half_way((target, budget), &coefficients, left)?;
+        Ok(std::iter::once(information).chain(variance).collect())
+    }
+
+    /// Reads the answers. Returns the stage once both parts are released.
+    pub(super) fn take(
+        &mut self,
+        (facts, progress): (&Facts, &Progress),
+        round: &Round,
+        totals: &Totals,
+    ) -> Option<BoundedStage> {
+        let answers: Vec<&[i128]> = totals.by_query().collect();
+        let (matrix, sd) = self.point.read_information(facts, true, round.queries[0].noise, answers[0]);
+        let whole: f64 = matrix.diagonal_entries().iter().sum();
+        let part = Part { matrix, sd, step: self.step.clone() };
+        let Some(first) = &self.first else {
+            let stage = self.with_information(&[&part]);
+            self.step = half_step(&stage, facts, (progress.radius(facts) * facts.order as f64).sqrt());
+            self.first = Some(part);
+            return None;
+        };
+        let ratio = answers.get(1).map_or(INFLATION.1, |variance| self.point.read_variance(variance) / whole);
+        let inflation = if ratio.is_nan() { INFLATION.1 } else { ratio.clamp(INFLATION.0, INFLATION.1) };
+        Some(BoundedStage { inflation, ..self.with_information(&[first, &part]) })
+    }
+
+    /// Returns the stage with these parts of the information, weighted by their precision, at the mean of their points.
+    fn with_information(&self, parts: &[&Part]) -> BoundedStage {
+        let all: f64 = parts.iter().map(|part| (part.sd * part.sd).recip()).sum();
+        let order = self.step.len();
+        let (mut information, mut step) = (Matrix::zeros(order), vec![0.0; order]);
+        for part in parts {
+            let weight = (part.sd * part.sd * all).recip();
+            information = information.plus(&part.matrix, weight);
+            step.iter_mut().zip(&part.step).for_each(|(sum, x)| *sum += weight * x);
+        }
+        let information_point = self.stage.information_point.clone().map(|of| InformationPoint { step, ..of });
+        BoundedStage { information, information_sd: all.recip().sqrt(), information_point, ..self.stage.clone() }
+    }
+
+    /// Returns the query point.
+    pub(super) fn point(&self) -> &QueryPoint {
+        &self.point
+    }
+}
+
+/// Returns half of a stage's step to its answer, of which the whole is at most a limit of this many radii.
+fn half_step(stage: &BoundedStage, facts: &Facts, radius: f64) -> Vec<f64> {
+    let step = stage.fit(&facts.prior).step;
+    let part = 0.5 * (LONGEST * radius / dot(&step, &step).sqrt()).min(1.0);
+    step.iter().map(|x| if x.is_finite() { part * x } else { 0.0 }).collect()
+}

@@ -1,0 +1,114 @@
+//! The queries of each round of a weighted regression, and their shares of the budget.
+
+use super::half_way::VARIANCE_SHARE;
+use super::progress::Phase;
+use super::queries::QueryPoint;
+use super::residual_table::ResidualTable;
+use super::setting::{Lengths, Limits, OF_INFORMATION, TRACE};
+use super::strategy::WeightedStrategy;
+use crate::sampler::error::SamplerError;
+use crate::sampler::noisy_statistics::allotment::Allotment;
+use crate::sampler::target::Target;
+use conclave_common::query::Query;
+
+/// Share of the budget for the table of outcomes.
+const OUTCOMES_SHARE: f64 = 0.02;
+/// Parts of a learning stage for the information: of the first one, and of a later one.
+const OF_LEARNING: [f64; 2] = [0.6, 0.5];
+/// Parts of a locating stage for the information and for the table of residuals.
+const OF_LOCATING: f64 = 0.3;
+/// Part of the last stage for the sums of squares.
+const OF_SQUARES: f64 = 0.1;
+/// Part of the sums of squares for that of the lower clip, whose noise is that of the other one.
+const NEAR_PART: f64 = 0.06;
+/// Share of the budget for the table beside the last stage, and where it counts unusable rows.
+const BESIDE_SHARE: [f64; 2] = [0.01, 0.02];
+
+impl WeightedStrategy {
+    /// Asks the queries of the next round of a search that the releases have not ended for an unweighted one.
+    pub(super) fn ask_round(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
+        let left = budget.left();
+        let (point, queries) = match (self.progress.phase, &self.half_way) {
+            (Phase::Outcomes, _) => {
+                self.stay_inside(target);
+                let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
+                let point = QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE));
+                let edges = self.progress.outcome_edges(&self.facts);
+                let query = point.residuals((target, budget), &edges, OUTCOMES_SHARE)?;
+                (point, vec![query])
+            }
+            (Phase::HalfWay, Some(half_way)) => {
+                let queries = half_way.ask(target, budget)?.into_iter().enumerate().map(numbered).collect();
+                (half_way.point().clone(), queries)
+            }
+            (Phase::Squares, _) => {
+                let theta = self.point_of_squares(target).ok_or(SamplerError::NoRound)?;
+                let first = self.answered.as_ref().is_none_or(|answered| answered.squares.is_empty());
+                let share = if first { NEAR_PART * left } else { left };
+                let query = QueryPoint::squares((target, budget), &theta, share)?;
+                let point = QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE));
+                (point, vec![query])
+            }
+            _ => {
+                self.stay_inside(target);
+                return self.ask_stage(target, budget);
+            }
+        };
+        self.pending = Some((point, left));
+        Ok(queries)
+    }
+
+    /// Asks the queries of a stage: information and table take their parts of its share, and the score takes the rest.
+    fn ask_stage(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
+        let (left, phase, binary) = (budget.left(), self.progress.phase, self.facts.binary);
+        let clip = self.facts.search_clip();
+        let (share, of_information, limits) = match phase {
+            Phase::Learn => {
+                let later = usize::from(self.stages.len() > usize::from(!binary));
+                (self.facts.learn_share, OF_LEARNING[later], (clip, 1.0))
+            }
+            Phase::Locate => (self.progress.locating_share(&self.facts), OF_LOCATING, (clip, TRACE)),
+            _ => (left, OF_INFORMATION, self.progress.limits.map_or((clip, TRACE), Limits::of_influence)),
+        };
+        let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
+        let point = QueryPoint::new(theta, &self.progress.frame, limits);
+        let is_half_way = phase == Phase::Last && binary;
+        let information = if is_half_way { None } else { Some(point.information((target, budget), share * of_information)?) };
+        let beside = match phase {
+            Phase::Locate if !binary => Some(point.residuals((target, budget), &ResidualTable::edges(), share * OF_LOCATING)?),
+            Phase::Last => Some(self.ask_beside(&point, (target, budget))?),
+            _ => None,
+        };
+        self.reserved = match phase {
+            Phase::Last if binary => OF_INFORMATION * left + VARIANCE_SHARE,
+            Phase::Last if self.facts.own => OF_SQUARES * left,
+            _ => 0.0,
+        };
+        let of_score = share - (left - budget.left()) - self.reserved;
+        let score = point.score((target, budget), of_score)?;
+        self.pending = Some((point, left));
+        Ok([Some(score), information, beside].into_iter().flatten().enumerate().map(numbered).collect())
+    }
+
+    /// Asks beside the last stage for the table of lengths, or of residuals where the lengths do not matter: either counts the usable
+    /// records.
+    fn ask_beside(&self, point: &QueryPoint, of: (&Target, &mut Allotment)) -> Result<Query, SamplerError> {
+        let share = BESIDE_SHARE[usize::from(self.facts.may_be_inert)];
+        match self.progress.limits {
+            Some(Limits::Weighted(setting)) => point.lengths(of, &Lengths::edges(setting), share),
+            _ => point.residuals(of, &[0.0], share),
+        }
+    }
+
+    /// Returns the point of the next sum of squares, whose sigma is the clip over the root of 2.
+    fn point_of_squares(&self, target: &Target) -> Option<Vec<f64>> {
+        let answered = self.answered.as_ref()?;
+        let far = self.progress.far_clip().max(self.facts.quiet_clip(self.reserved));
+        let clip = if answered.squares.is_empty() { 0.5 * far } else { far };
+        Some(self.theta(target, &answered.fit.mean, self.progress.log_sigma + libm::log(clip / std::f64::consts::SQRT_2)))
+    }
+}
+
+fn numbered((chain, query): (usize, Query)) -> Query {
+    Query { chain: chain as u32, ..query }
+}
