@@ -1,0 +1,192 @@
+"""Compares Conclave with rivals on real data: the table of docs/explanation/race.md.
+
+    v/bin/python bench/race.py --check
+    v/bin/python bench/race.py --adult DIR --abalone FILE --out rivals.json [--only WORD ...] [--kinds linear logistic]
+    v/bin/python bench/race.py --rivals rivals.json [--ours FILE | --conclave target/release/conclave --adult DIR --abalone FILE]
+
+The packages are those of bench/real_sets.py. The first call tests the rivals without noise, their sensitivities and their
+accounting. The second runs the rivals and writes their figures as JSON; a file that exists is completed by the missing cells. The third prints
+the table. `--ours` is the standard output of bench/real_sets.py, whose errors are over all parameters, a linear regression's residual
+sd among them. `--conclave` runs `rehearse` instead, takes coefficients alone, and writes the file of `--ours-out`.
+
+The error of a run is over the coefficients, in posterior sds without privacy: of a rival from the posterior's mode, which it estimates, and of
+Conclave from the posterior's mean. `rms` is the root mean square over runs and coefficients, `median` the median over runs of
+a run's root mean square. Both are the least over a rival's settings, each: settings are chosen with hindsight, by the true error.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from race_problem import Problem
+from real_sets import PARTIES, law, rehearse, without_privacy
+from real_studies import studies
+from rivals import Budget, grids
+
+FIRST, FINAL = 4, 12
+RIVALS = {"ada_ssp": "AdaSSP", "dp_gd": "DP-GD", "newton": "Newton", "ihm": "IHM", "newton_direction": "Newton, trusted †"}
+LIMIT_OF_LAW = 3.0
+
+
+def figures(errors):
+    """Returns the two figures of an array of errors, seeds by coefficients."""
+    squares = (errors**2).mean(1)
+    return {"rms": float(np.sqrt(squares.mean())), "median": float(np.median(np.sqrt(squares)))}
+
+
+def tuned(problem, budget, rival, settings, seeds, salt):
+    """Returns the least figures of a rival over its settings, with the settings that attain them.
+
+    All settings run with FIRST seeds, and the best FINAL by either figure with all seeds."""
+    run = lambda chosen, count, stream: figures(problem.errors(rival(problem, budget, np.random.default_rng([*salt, stream]), count, **chosen)))
+    with np.errstate(all="ignore"):
+        tried = [run(chosen, FIRST, 0) for chosen in settings]
+        best = {i for key in ("rms", "median") for i in sorted(range(len(settings)), key=lambda i: tried[i][key])[:FINAL]}
+        final = {i: run(settings[i], seeds, 1) for i in best}
+    out = {"settings": len(settings)}
+    for key in ("rms", "median"):
+        chosen = min(final, key=lambda i: final[i][key])
+        out[key], out[f"{key}_by"] = final[chosen][key], settings[chosen]
+    return out
+
+
+def run_rivals(arguments):
+    path = pathlib.Path(arguments.out)
+    cells = json.loads(path.read_text()) if path.exists() else []
+    for number, study in enumerate(studies(arguments)):
+        wanted = study.kind in arguments.kinds and (not arguments.only or any(word in f"{study.name} {study.kind}" for word in arguments.only))
+        missing = [e for e in arguments.epsilon if not any((c["set"], c["kind"], c["epsilon"]) == (study.name, study.kind, e) for c in cells)]
+        if not wanted or not missing:
+            continue
+        (mean, covariance), coordinates = without_privacy(study)
+        problem = Problem(study, mean, np.sqrt(np.diag(covariance)))
+        for epsilon in missing:
+            started, budget = time.monotonic(), Budget(epsilon)
+            expected = law(study, coordinates, epsilon)
+            cell = {"set": study.name, "kind": study.kind, "records": problem.n, "parameters": len(mean), "coefficients": problem.d, "epsilon": epsilon}
+            cell |= {"seeds": arguments.seeds, "mu": budget.mu, "law": float(np.sqrt((expected**2).mean()))}
+            cell["rivals"] = {
+                name: tuned(problem, budget, rival, settings, arguments.seeds, (number, int(1000 * epsilon)))
+                for name, (rival, settings) in grids(problem).items()
+            }
+            cells.append(cell)
+            path.write_text(json.dumps(cells, indent=1) + "\n")
+            shown = ", ".join(f"{name} {figure['rms']:.2f}" for name, figure in cell["rivals"].items())
+            print(f"{study.name} {study.kind} {epsilon:g}: law {cell['law']:.2f}, {shown} ({time.monotonic() - started:.0f} s)", flush=True)
+
+
+def run_ours(arguments, wanted):
+    """Yields the cells of Conclave, by `conclave rehearse`, with the figures of the coefficients alone."""
+    with concurrent.futures.ThreadPoolExecutor(arguments.at_once) as pool:
+        for study in studies(arguments):
+            budgets = [epsilon for name, kind, epsilon in wanted if (name, kind) == (study.name, study.kind)]
+            if not budgets:
+                continue
+            (mean, covariance), _ = without_privacy(study)
+            d = 1 + len(study.predictors)
+            with tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                for party, part in zip("abc", np.array_split(np.arange(len(study.frame)), PARTIES)):
+                    study.frame.iloc[part].to_csv(folder / f"{party}.csv", index=False)
+                for epsilon in budgets:
+                    (folder / f"{epsilon}.toml").write_text(study.job(epsilon))
+                    runs = list(pool.map(lambda seed: rehearse(arguments.conclave, folder, study, epsilon, seed), range(1, arguments.seeds + 1)))
+                    kept = [run for run in runs if "refused" not in run and run["adequate"]]
+                    cell = {"set": study.name, "kind": study.kind, "epsilon": epsilon, "seeds": arguments.seeds, "answers": len(kept)}
+                    if kept:
+                        cell |= figures(np.array([(np.array(run["mean"]) - mean)[:d] / np.sqrt(np.diag(covariance))[:d] for run in kept]))
+                    print(json.dumps(cell), flush=True)
+                    yield cell
+
+
+def read_ours(path):
+    """Returns the cells in a file of JSON lines; other lines are skipped."""
+    cells = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines() if line.startswith("{")]
+    for cell in cells:
+        if "error" in cell:
+            cell["rms"] = cell["error"]
+    return cells
+
+
+def table(cells, ours, key):
+    """Yields the lines of the Markdown table. The ratio is to the best rival of the same trust model."""
+    known = {(cell["set"], cell["kind"], float(cell["epsilon"])): cell for cell in ours}
+    yield f"| set | model | records | parameters | epsilon | law | Conclave | {' | '.join(RIVALS.values())} | ratio |"
+    yield "|---" * (8 + len(RIVALS)) + "|"
+    for cell in cells:
+        own = known.get((cell["set"], cell["kind"], float(cell["epsilon"])), {})
+        best = min(figure[key] for name, figure in cell["rivals"].items() if name != "newton_direction")
+        answers = f" ({own['answers']} of {own['seeds']})" if own.get("answers", own.get("seeds")) != own.get("seeds") else ""
+        mine = f"{own[key]:.2f}{answers}" if key in own else "no answer" if own else "–"
+        ratio = f"{own[key] / best:.2f}{' !' if own[key] > best and cell['law'] < LIMIT_OF_LAW else ''}" if key in own else "–"
+        theirs = [shown(cell["rivals"].get(name), key, best) for name in RIVALS]
+        head = f"{cell['set']} | {cell['kind']} | {cell['records']:,} | {cell['parameters']} | {cell['epsilon']:g} | {cell['law']:.2f}"
+        yield f"| {head} | {mine} | {' | '.join(theirs)} | {ratio} |"
+
+
+def shown(figure, key, best):
+    """Returns a rival's figure, the best in bold."""
+    if figure is None:
+        return "–"
+    return f"**{figure[key]:.2f}**" if figure[key] == best else f"{figure[key]:.2f}"
+
+
+def summary(cells, ours, key):
+    """Returns a line on the cells whose law is below the limit."""
+    known = {(cell["set"], cell["kind"], float(cell["epsilon"])): cell for cell in ours}
+    below = [cell for cell in cells if cell["law"] < LIMIT_OF_LAW]
+    pairs = [(known.get((c["set"], c["kind"], float(c["epsilon"])), {}), min(f[key] for name, f in c["rivals"].items() if name != "newton_direction")) for c in below]
+    ratios = [own[key] / best for own, best in pairs if key in own]
+    if not ratios:
+        return f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}."
+    least, most = min(ratios), max(ratios)
+    return (
+        f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}; Conclave has a figure in {len(ratios)}, at most the best rival's in "
+        f"{sum(ratio <= 1 for ratio in ratios)}; ratio {least:.2f} to {most:.2f}, median {np.median(ratios):.2f}."
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="test the rivals and end")
+    parser.add_argument("--adult", help="folder of adult-a.csv, adult-b.csv, adult-c.csv")
+    parser.add_argument("--abalone", help="abalone.csv")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[1, 3, 8])
+    parser.add_argument("--kinds", nargs="+", default=["linear", "logistic"], help="models: also poisson, negative_binomial")
+    parser.add_argument("--only", nargs="+", help="words, one of which must occur in a set's name and model")
+    parser.add_argument("--out", help="JSON file of the rivals' figures, completed if it exists")
+    parser.add_argument("--rivals", help="JSON file written by --out, to print the table from")
+    parser.add_argument("--ours", help="JSON lines of Conclave's figures, as printed by bench/real_sets.py or written by --ours-out")
+    parser.add_argument("--conclave", help="program to run for Conclave's figures")
+    parser.add_argument("--ours-out", help="file of JSON lines for the figures of --conclave")
+    parser.add_argument("--figure", choices=["rms", "median"], default="rms")
+    parser.add_argument("--at-once", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    if arguments.check:
+        import race_checks
+
+        sys.exit(race_checks.main(arguments))
+    if arguments.out:
+        run_rivals(arguments)
+    if not (arguments.rivals or arguments.out):
+        parser.error("one of --check, --out and --rivals is required")
+    cells = json.loads(pathlib.Path(arguments.rivals or arguments.out).read_text())
+    ours = read_ours(arguments.ours) if arguments.ours else []
+    if arguments.conclave:
+        ours = list(run_ours(arguments, [(cell["set"], cell["kind"], cell["epsilon"]) for cell in cells]))
+        if arguments.ours_out:
+            pathlib.Path(arguments.ours_out).write_text("".join(json.dumps(cell) + "\n" for cell in ours))
+    print("\n".join(table(cells, ours, arguments.figure)))
+    print("\n" + summary(cells, ours, arguments.figure))
+
+
+if __name__ == "__main__":
+    main()
