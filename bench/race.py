@@ -11,7 +11,8 @@ sd among them. `--conclave` runs `rehearse` instead, takes coefficients alone, a
 
 The error of a run is over the coefficients, in posterior sds without privacy: of a rival from the posterior's mode, which it estimates, and of
 Conclave from the posterior's mean. `rms` is the root mean square over runs and coefficients, `median` the median over runs of
-a run's root mean square. Both are the least over a rival's settings, each: settings are chosen with hindsight, by the true error.
+a run's root mean square. Both are the least over a rival's settings, each: settings are chosen with hindsight, by the true error. `common`
+is the `rms` of the one setting that is best for all sets of a model at an epsilon, by the geometric mean.
 """
 
 import argparse
@@ -30,8 +31,9 @@ from real_sets import PARTIES, law, rehearse, without_privacy
 from real_studies import studies
 from rivals import Budget, grids
 
-FIRST, FINAL = 4, 12
-RIVALS = {"ada_ssp": "AdaSSP", "dp_gd": "DP-GD", "newton": "Newton", "ihm": "IHM", "newton_direction": "Newton, trusted †"}
+FIRST, FEWER, MANY, FINAL = 8, 3, 10_000, 12
+RIVALS = {"ada_ssp": "AdaSSP", "dp_gd": "DP-GD", "newton": "Newton", "ihm": "IHM", "newton_direction": "Newton †"}
+TRUSTED = "newton_direction"
 LIMIT_OF_LAW = 3.0
 
 
@@ -44,13 +46,14 @@ def figures(errors):
 def tuned(problem, budget, rival, settings, seeds, salt):
     """Returns the least figures of a rival over its settings, with the settings that attain them.
 
-    All settings run with FIRST seeds, and the best FINAL by either figure with all seeds."""
+    All settings run with FIRST seeds (FEWER with more than MANY distinct records), and the best FINAL by either figure with all seeds."""
+    first = FIRST if len(problem.x) <= MANY else FEWER
     run = lambda chosen, count, stream: figures(problem.errors(rival(problem, budget, np.random.default_rng([*salt, stream]), count, **chosen)))
     with np.errstate(all="ignore"):
-        tried = [run(chosen, FIRST, 0) for chosen in settings]
+        tried = [run(chosen, first, 0) for chosen in settings]
         best = {i for key in ("rms", "median") for i in sorted(range(len(settings)), key=lambda i: tried[i][key])[:FINAL]}
         final = {i: run(settings[i], seeds, 1) for i in best}
-    out = {"settings": len(settings)}
+    out = {"settings": len(settings), "tried": [float(f"{figure['rms']:.3g}") for figure in tried]}
     for key in ("rms", "median"):
         chosen = min(final, key=lambda i: final[i][key])
         out[key], out[f"{key}_by"] = final[chosen][key], settings[chosen]
@@ -77,7 +80,7 @@ def run_rivals(arguments):
                 for name, (rival, settings) in grids(problem).items()
             }
             cells.append(cell)
-            path.write_text(json.dumps(cells, indent=1) + "\n")
+            path.write_text("[" + ",\n".join(json.dumps(cell) for cell in cells) + "]\n")
             shown = ", ".join(f"{name} {figure['rms']:.2f}" for name, figure in cell["rivals"].items())
             print(f"{study.name} {study.kind} {epsilon:g}: law {cell['law']:.2f}, {shown} ({time.monotonic() - started:.0f} s)", flush=True)
 
@@ -115,41 +118,58 @@ def read_ours(path):
     return cells
 
 
-def table(cells, ours, key):
-    """Yields the lines of the Markdown table. The ratio is to the best rival of the same trust model."""
+def add_common(cells):
+    """Adds to every rival in every cell the figure of the setting that is best over the cells of its model and epsilon."""
+    groups = {}
+    for cell in cells:
+        for name, figure in cell["rivals"].items():
+            groups.setdefault((cell["kind"], cell["epsilon"], name), []).append(figure)
+    for group in groups.values():
+        tried = np.array([figure["tried"] for figure in group])
+        chosen = int(np.log(tried).mean(0).argmin())
+        for figure in group:
+            figure["common"] = figure["tried"][chosen]
+
+
+def paired(cells, ours, key):
+    """Yields every cell with Conclave's cell, Conclave's figure if there is one, and the best rival's of the same trust model."""
     known = {(cell["set"], cell["kind"], float(cell["epsilon"])): cell for cell in ours}
+    for cell in cells:
+        own = known.get((cell["set"], cell["kind"], float(cell["epsilon"])))
+        yield cell, own, (own or {}).get("median" if key == "median" else "rms"), min(f[key] for name, f in cell["rivals"].items() if name != TRUSTED)
+
+
+def table(cells, ours, key):
+    """Yields the lines of the Markdown table. A ratio above 1 is marked where the law is below LIMIT_OF_LAW."""
     yield f"| set | model | records | parameters | epsilon | law | Conclave | {' | '.join(RIVALS.values())} | ratio |"
     yield "|---" * (8 + len(RIVALS)) + "|"
-    for cell in cells:
-        own = known.get((cell["set"], cell["kind"], float(cell["epsilon"])), {})
-        best = min(figure[key] for name, figure in cell["rivals"].items() if name != "newton_direction")
-        answers = f" ({own['answers']} of {own['seeds']})" if own.get("answers", own.get("seeds")) != own.get("seeds") else ""
-        mine = f"{own[key]:.2f}{answers}" if key in own else "no answer" if own else "–"
-        ratio = f"{own[key] / best:.2f}{' !' if own[key] > best and cell['law'] < LIMIT_OF_LAW else ''}" if key in own else "–"
-        theirs = [shown(cell["rivals"].get(name), key, best) for name in RIVALS]
+    for cell, own, mine, best in paired(cells, ours, key):
+        ratio = f"{mine / best:.2f}{' !' if mine > best and cell['law'] < LIMIT_OF_LAW else ''}" if mine is not None else "–"
+        figure = f"{mine:.2f}" if mine is not None else "no answer" if own else "–"
+        if mine is not None and own["answers"] < own["seeds"]:
+            figure += f" ({own['answers']} of {own['seeds']})"
+        theirs = " | ".join(shown(cell["rivals"].get(name, {}).get(key), best) for name in RIVALS)
         head = f"{cell['set']} | {cell['kind']} | {cell['records']:,} | {cell['parameters']} | {cell['epsilon']:g} | {cell['law']:.2f}"
-        yield f"| {head} | {mine} | {' | '.join(theirs)} | {ratio} |"
+        yield f"| {head} | {figure} | {theirs} | {ratio} |"
 
 
-def shown(figure, key, best):
+def shown(figure, best):
     """Returns a rival's figure, the best in bold."""
     if figure is None:
         return "–"
-    return f"**{figure[key]:.2f}**" if figure[key] == best else f"{figure[key]:.2f}"
+    text = f"{figure:.2f}" if figure < 100 else "> 100"
+    return f"**{text}**" if figure == best else text
 
 
 def summary(cells, ours, key):
     """Returns a line on the cells whose law is below the limit."""
-    known = {(cell["set"], cell["kind"], float(cell["epsilon"])): cell for cell in ours}
-    below = [cell for cell in cells if cell["law"] < LIMIT_OF_LAW]
-    pairs = [(known.get((c["set"], c["kind"], float(c["epsilon"])), {}), min(f[key] for name, f in c["rivals"].items() if name != "newton_direction")) for c in below]
-    ratios = [own[key] / best for own, best in pairs if key in own]
+    below = [(mine, best) for cell, _, mine, best in paired(cells, ours, key) if cell["law"] < LIMIT_OF_LAW]
+    ratios = [mine / best for mine, best in below if mine is not None]
     if not ratios:
         return f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}."
-    least, most = min(ratios), max(ratios)
     return (
-        f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}; Conclave has a figure in {len(ratios)}, at most the best rival's in "
-        f"{sum(ratio <= 1 for ratio in ratios)}; ratio {least:.2f} to {most:.2f}, median {np.median(ratios):.2f}."
+        f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}. Conclave has a figure in {len(ratios)}, and in {sum(ratio <= 1 for ratio in ratios)} "
+        f"it is at most the best rival's. The ratio is {min(ratios):.2f} to {max(ratios):.2f}, its median {np.median(ratios):.2f}."
     )
 
 
@@ -167,7 +187,7 @@ def main():
     parser.add_argument("--ours", help="JSON lines of Conclave's figures, as printed by bench/real_sets.py or written by --ours-out")
     parser.add_argument("--conclave", help="program to run for Conclave's figures")
     parser.add_argument("--ours-out", help="file of JSON lines for the figures of --conclave")
-    parser.add_argument("--figure", choices=["rms", "median"], default="rms")
+    parser.add_argument("--figure", choices=["rms", "median", "common"], default="rms")
     parser.add_argument("--at-once", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     if arguments.check:
@@ -179,6 +199,7 @@ def main():
     if not (arguments.rivals or arguments.out):
         parser.error("one of --check, --out and --rivals is required")
     cells = json.loads(pathlib.Path(arguments.rivals or arguments.out).read_text())
+    add_common(cells)
     ours = read_ours(arguments.ours) if arguments.ours else []
     if arguments.conclave:
         ours = list(run_ours(arguments, [(cell["set"], cell["kind"], cell["epsilon"]) for cell in cells]))
