@@ -1,17 +1,22 @@
-"""States a regression of bench/real_studies.py as the rivals of bench/race.py see it: bounded records, and the estimate without privacy.
+"""States a regression of bench/real_studies.py as the rivals of bench/race.py see it: bounded records, and the estimate
+without privacy.
 
-A record is x = (1, predictors), scaled by its declared bounds as Conclave scales it: a number to [-1, 1], a binary column to 0 or 1. So
-|x| <= radius = root of d. The outcome of a linear regression is scaled to [-1, 1]; other outcomes are held to their bounds.
+A record is x = (1, predictors), scaled by its declared bounds as Conclave scales it: a number to [-1, 1], a binary column
+to 0 or 1. So |x| <= radius = root of d. The outcome of a linear regression is scaled to [-1, 1]; other outcomes are held
+to their bounds.
 
-Sensitivities are L2, for the replacement of one record by any other within the bounds (`bench/race_checks.py` tests each by search):
+Sensitivities are L2, for the replacement of one record by any other within the bounds (`bench/race_checks.py` tests each
+by search):
 
 - gradients clipped to length c: |g - h| <= 2 c;
 - moments X'y, or X'r with residuals held to [-c, c], and rows at most R long: |x r - z s| <= 2 R c;
-- Gram matrix of rows at most R long, symmetric noise that is wider by the root of 2 on the diagonal: the distance in sds of the noise is
-  |xx' - zz'|_F / root of 2, and |xx' - zz'|_F^2 = |x|^4 + |z|^4 - 2 (x'z)^2 <= 2 R^4, so R^2;
-- Gram matrix of rows with no limit but the declared bounds: the maximum over pairs of corners. The square above is convex in each coordinate
-  x_j, as its second derivative is at least 4 (|x|^2 - x_j^2) - 4 z_j^2 >= 0: the intercept makes the first term at least 4, and z_j^2 <= 1;
-- Hessian, a Gram matrix with weights in [0, b]: |u xx' - v zz'|_F^2 is convex in u and v, so b max(Gram's, R^2 / root of 2);
+- Gram matrix of rows at most R long, symmetric noise that is wider by the root of 2 on the diagonal: the distance in sds
+  of the noise is |xx' - zz'|_F / root of 2, and |xx' - zz'|_F^2 = |x|^4 + |z|^4 - 2 (x'z)^2 <= 2 R^4, so R^2;
+- Gram matrix of rows with no limit but the declared bounds: the maximum over pairs of corners. The square above is convex
+  in each coordinate x_j, as its second derivative 4 |x|^2 + 8 x_j^2 - 4 z_j^2 is at least 0: |x|^2 >= 1 by the
+  intercept, and z_j^2 <= 1;
+- Hessian, a Gram matrix with weights in [0, b]: |u xx' - v zz'|_F^2 is convex in u and v, so b max(Gram's, R^2 / root of
+  2);
 - least eigenvalue of a Gram matrix: R^2, as |xx' - zz'| <= max(|x|^2, |z|^2) and by Weyl's inequality.
 """
 
@@ -28,7 +33,8 @@ LOCAL = math.sqrt(OWNERS)
 
 
 class Problem:
-    """The records of a study with its posterior's mode and sds; `dispersion` is the negative binomial's, given to the rivals."""
+    """The records of a study with its posterior's mode and sds; `dispersion` is the negative binomial's, given to the
+    rivals."""
 
     def __init__(self, study, mean, sd):
         self.kind, x = study.kind, study.design()
@@ -38,7 +44,11 @@ class Problem:
         else:
             low, high = study.columns[study.outcome] if study.columns[study.outcome] != BINARY else (0, 1)
             y = np.clip(study.frame[study.outcome].to_numpy(float), low, high)
-        offset = np.log(np.clip(study.frame[study.exposure].to_numpy(float), *study.columns[study.exposure])) if study.exposure else np.zeros(self.n)
+        offset = (
+            np.log(np.clip(study.frame[study.exposure].to_numpy(float), *study.columns[study.exposure]))
+            if study.exposure
+            else np.zeros(self.n)
+        )
         self.dispersion = mean[self.d] if self.kind == "negative_binomial" else 0.0
         # A linear regression's prior counts by the variance of its residuals, which is given to the rivals.
         self.ridge = (mean[self.d] ** 2 if self.kind == "linear" else 1.0) / PRIOR_SD**2
@@ -74,7 +84,8 @@ class Problem:
         return (self.y - means) / (1 + self.dispersion * means)
 
     def weights(self, theta, cap=math.inf, upper=False):
-        """Returns the weights of the records in the Hessian, at most `bound_of_weights(cap)`; `upper`: those of the quadratic upper bound."""
+        """Returns the weights of the records in the Hessian, at most `bound_of_weights(cap)`; `upper`: those of the
+        quadratic upper bound."""
         if self.kind == "linear":
             return np.ones((len(theta), len(self.x)))
         means = self.means(theta)
@@ -104,7 +115,9 @@ class Problem:
         """Returns the posterior's mode, by Newton's method without noise."""
         theta = start[None, :].copy()
         for _ in range(50):
-            step = np.linalg.solve(self.hessian(theta)[0] + self.ridge * np.eye(self.d), self.gradient(theta)[0] - self.ridge * theta[0])
+            step = np.linalg.solve(
+                self.hessian(theta)[0] + self.ridge * np.eye(self.d), self.gradient(theta)[0] - self.ridge * theta[0]
+            )
             theta += step
             if np.abs(step).max() < 1e-12:
                 break

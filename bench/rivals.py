@@ -1,11 +1,11 @@
 """Implements the rivals of bench/race.py: AdaSSP, DP gradient descent, two Newton methods and Iterative Hessian Mixing.
 
-Each runs with three owners. An owner adds noise to its own sum, with the sensitivities of bench/race_problem.py, so a sum has the root of
-3 times the noise of one owner. The settings of each are a grid (`grids`), from which bench/race.py takes the ones with the least true error.
-`Budget` has the total mu, the epsilon and the delta. All functions return an array of estimates, one per seed. The prior's gradient is public.
+Each runs with three owners. An owner adds noise to its own sum, with the sensitivities of bench/race_problem.py, so a sum
+has the root of 3 times the noise of one owner. The settings of each are a grid (bench/race_settings.py), from which
+bench/race.py takes the ones with the least true error. `Budget` has the total mu, the epsilon and the delta. All functions return an array of
+estimates, one per seed. The prior's gradient is public.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -35,7 +35,8 @@ class Budget:
         return self.mus[missed]
 
     def ratio(self, rows, mu, missed):
-        """Returns the ratio q of a sketch of `rows` rows beside a mu-GDP release, at delta less the probability of a missed eigenvalue."""
+        """Returns the ratio q of a sketch of `rows` rows beside a mu-GDP release, at delta less the probability of a
+        missed eigenvalue."""
         key = rows, round(mu, 12), missed
         if key not in self.ratios:
             self.ratios[key] = sketch_ratio(self.epsilon, (1 - missed) * self.delta, rows, mu)
@@ -59,17 +60,20 @@ def solved(matrices, vectors):
 def ada_ssp(problem, budget, rng, seeds, eigenvalue, gram, limit, outcome, ridge):
     """AdaSSP (Wang 2018, algorithm 2): noisy X'X, X'y and least eigenvalue, and a ridge that adapts to them.
 
-    `eigenvalue` and `gram` are shares of mu^2, and X'y has the rest. Rows are shortened to `limit` radii with their outcomes, which leaves
-    the model as it is; outcomes are then held to [-outcome, outcome]. The ridge is `ridge` times the paper's bound of the noise's norm,
-    root of (d log(2 d^2 / 0.05)) sds, less the noisy eigenvalue; a share of 0 for the eigenvalue means a ridge that does not adapt. The
-    eigenvalue of the sum is not known to any owner: the sum of the owners' eigenvalues is a lower bound of it."""
+    `eigenvalue` and `gram` are shares of mu^2, and X'y has the rest. Rows are shortened to `limit` radii with their
+    outcomes, which leaves the model as it is; outcomes are then held to [-outcome, outcome]. The ridge is `ridge` times
+    the paper's bound of the noise's norm, root of (d log(2 d^2 / 0.05)) sds, less the noisy eigenvalue; a share of 0 for
+    the eigenvalue means a ridge that does not adapt. The eigenvalue of the sum is not known to any owner: the sum of the
+    owners' eigenvalues is a lower bound of it."""
     radius = limit * problem.radius
     sensitivity = problem.gram_sensitivity if limit >= 1 else radius**2
     shrink = np.minimum(1, radius / problem.lengths)
     x, y = problem.x * shrink[:, None], np.clip(problem.y * shrink, -outcome, outcome)
     sd = LOCAL * sensitivity / (math.sqrt(gram) * budget.mu)
     noisy_gram = (x.T * problem.counts) @ x + sd * symmetric(rng, seeds, problem.d)
-    noisy_moments = (y * problem.counts) @ x + LOCAL * 2 * radius * outcome / (math.sqrt(1 - eigenvalue - gram) * budget.mu) * rng.standard_normal((seeds, problem.d))
+    noisy_moments = (y * problem.counts) @ x + LOCAL * 2 * radius * outcome / (
+        math.sqrt(1 - eigenvalue - gram) * budget.mu
+    ) * rng.standard_normal((seeds, problem.d))
     least = np.zeros(seeds)
     if eigenvalue > 0:
         own = sum(np.linalg.eigvalsh(gram_of(part, radius))[0] for part in problem.parts)
@@ -88,8 +92,8 @@ def gram_of(part, radius):
 def gradient_descent(problem, budget, rng, seeds, steps, rate, clip, average):
     """DP gradient descent with full batches (Bassily et al. 2014; clipping of Abadi et al. 2016), from 0.
 
-    Gradients are clipped to `clip` radii. The rate is relative to the largest eigenvalue of the Hessian at the mode, which is given to
-    the rival. The estimate is the last iterate, or with `average` the mean of the last half of them."""
+    Gradients are clipped to `clip` radii. The rate is relative to the largest eigenvalue of the Hessian at the mode,
+    which is given to the rival. The estimate is the last iterate, or with `average` the mean of the last half of them."""
     clip = clip * problem.radius
     sd = LOCAL * 2 * clip * math.sqrt(steps) / budget.mu
     theta, total, count = np.zeros((seeds, problem.d)), 0.0, 0
@@ -106,11 +110,12 @@ def shortened(step):
 
 
 def newton(problem, budget, rng, seeds, steps, share, clip, limit, floor, upper=False, cap=math.inf):
-    """Newton's method with noisy gradients and noisy Hessians (Avella-Medina, Bradshaw and Loh 2021, equation of noisy Newton), from 0.
+    """Newton's method with noisy gradients and noisy Hessians (Avella-Medina, Bradshaw and Loh 2021, equation of noisy
+    Newton), from 0.
 
-    Hessians have a share of mu^2, gradients the rest. Eigenvalues of a noisy Hessian are raised to `floor` times its noise's sd times
-    the root of d. `upper` takes the quadratic upper bound of Ganesh et al. (2023) in place of the Hessian. The Hessian of a linear regression
-    does not change, so it is released once."""
+    Hessians have a share of mu^2, gradients the rest. Eigenvalues of a noisy Hessian are raised to `floor` times its
+    noise's sd times the root of d. `upper` takes the quadratic upper bound of Ganesh et al. (2023) in place of the
+    Hessian. The Hessian of a linear regression does not change, so it is released once."""
     clip, radius = clip * problem.radius, limit * problem.radius
     bound = problem.bound_of_weights(cap)
     sensitivity = bound * (max(problem.gram_sensitivity, problem.radius**2 / math.sqrt(2)) if limit >= 1 else radius**2)
@@ -122,7 +127,9 @@ def newton(problem, budget, rng, seeds, steps, share, clip, limit, floor, upper=
     sd_hessian = LOCAL * sensitivity * math.sqrt((1 if once else steps) / share) / budget.mu
     for _ in range(steps):
         if inverse is None or not once:
-            values, vectors = np.linalg.eigh(problem.hessian(theta, radius, cap, upper) + sd_hessian * symmetric(rng, seeds, problem.d))
+            values, vectors = np.linalg.eigh(
+                problem.hessian(theta, radius, cap, upper) + sd_hessian * symmetric(rng, seeds, problem.d)
+            )
             values = np.maximum(values, floor * sd_hessian * math.sqrt(problem.d)) + problem.ridge
             inverse = (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1)
         noisy = problem.gradient(theta, clip) + sd * rng.standard_normal(theta.shape) - problem.ridge * theta
@@ -131,13 +138,15 @@ def newton(problem, budget, rng, seeds, steps, share, clip, limit, floor, upper=
 
 
 def newton_direction(problem, budget, rng, seeds, steps, share, clip, limit, shift, upper=False, cap=math.inf):
-    """Newton's method with double noise (Ganesh et al. 2023, algorithm with added regularisation): noisy gradient g, noisy direction, from 0.
+    """Newton's method with double noise (Ganesh et al. 2023, algorithm with added regularisation): noisy gradient g,
+    noisy direction, from 0.
 
-    The direction is (H + s I)^-1 g plus noise of sensitivity |g| b R^2 / (s^2 + b R^2 s), where a record adds at most b R^2 to H: with D the matrix
-    without the record, the record a changes the inverse by -D^-1 aa' D^-1 / (1 + a'D^-1 a), of norm at most (|a|^2 / s^2) / (1 + |a|^2 / s); the
-    replacement's change has the same sign, so the norm of the difference is at most the larger one. `shift` is s in units of n b R^2; the paper
-    sets it by a noisy trace. No owner holds the inverse of the sum: the direction has the noise of one trusted holder of all records, which
-    is more trust than the other rivals and Conclave have. Gradients have the noise of three owners."""
+    The direction is (H + s I)^-1 g plus noise of sensitivity |g| b R^2 / (s^2 + b R^2 s), where a record adds at most b
+    R^2 to H: with D the matrix without the record, the record a changes the inverse by -D^-1 aa' D^-1 / (1 + a'D^-1 a),
+    of norm at most (|a|^2 / s^2) / (1 + |a|^2 / s); the replacement's change has the same sign, so the norm of the
+    difference is at most the larger one. `shift` is s in units of n b R^2; the paper sets it by a noisy trace. No owner
+    holds the inverse of the sum: the direction has the noise of one trusted holder of all records, which is more trust
+    than the other rivals and Conclave have. Gradients have the noise of three owners."""
     clip, radius = clip * problem.radius, limit * problem.radius
     most = problem.bound_of_weights(cap) * radius**2
     shift = shift * problem.n * most
@@ -153,13 +162,15 @@ def newton_direction(problem, budget, rng, seeds, steps, share, clip, limit, shi
 
 
 def hessian_mixing(problem, budget, rng, seeds, steps, rows, sketch, eigenvalue, limit, clip):
-    """Iterative Hessian Mixing (Lev et al. 2026, arXiv 2601.07545): Newton steps of Gaussian sketches of X and noisy X'r, from 0.
+    """Iterative Hessian Mixing (Lev et al. 2026, arXiv 2601.07545): Newton steps of Gaussian sketches of X and noisy X'r,
+    from 0.
 
-    Of mu^2 the moments X'r have 1 - sketch, `eigenvalue` of that goes to the least eigenvalue; the sketches have what remains of delta, by
-    `sketch_ratio`. An owner sketches S X_i + s_i N with S of rows x n_i normals, where s_i^2 lifts a lower bound of its least eigenvalue to
-    gamma = R^2 / q. The bound holds but for a tenth of delta. The Gram matrices of the three sketches are added, which has three times the
-    degrees of freedom of one sketch of all records. Rows are shortened to `limit` radii, and residuals clipped to [-clip, clip] as in the paper.
-    A Gram matrix of a sketch is sampled as the Wishart matrix that it is. `rows` is in units of d; 0 means the paper's max(6 d, 6 log(4 steps / rho))
+    Of mu^2 the moments X'r have 1 - sketch, `eigenvalue` of that goes to the least eigenvalue; the sketches have what
+    remains of delta, by `sketch_ratio`. An owner sketches S X_i + s_i N with S of rows x n_i normals, where s_i^2 lifts a
+    lower bound of its least eigenvalue to gamma = R^2 / q. The bound holds but for a tenth of delta. The Gram matrices of
+    the three sketches are added, which has three times the degrees of freedom of one sketch of all records. Rows are
+    shortened to `limit` radii, and residuals clipped to [-clip, clip] as in the paper. A Gram matrix of a sketch is
+    sampled as the Wishart matrix that it is. `rows` is in units of d; 0 means the paper's max(6 d, 6 log(4 steps / rho))
     with rho a tenth of delta."""
     radius, d = limit * problem.radius, problem.d
     rows = math.ceil(rows * d) if rows else int(max(6 * d, 6 * math.log(4 * steps / (budget.delta / 10))))
@@ -189,49 +200,3 @@ def hessian_mixing(problem, budget, rng, seeds, steps, rows, sketch, eigenvalue,
         noisy = residuals @ x + sd * rng.standard_normal((seeds, d)) - problem.ridge * theta
         theta = np.clip(theta + solved(hessian, noisy), -1e6, 1e6)
     return theta
-
-
-def grid(**values):
-    return [dict(zip(values, chosen)) for chosen in itertools.product(*values.values())]
-
-
-def grids(problem):
-    """Returns the settings of every rival that fits the model. The same position is the same setting in all problems of a model.
-
-    Rows are at least 1 long, by the intercept, so 1 / root of d is the least limit that matters. Clips and caps of counts are relative to the
-    largest and the mean outcome, which are given to the rivals."""
-    linear, counts = problem.kind == "linear", problem.kind in ("poisson", "negative_binomial")
-    least = 1 / problem.radius
-    if linear:
-        clips = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.7]
-    elif counts:
-        clips = [c * float(problem.y.max()) for c in (0.03, 0.06, 0.1, 0.15, 0.25, 0.4, 1)]
-    else:
-        clips = [0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.85]
-    mean = float((problem.y * problem.counts).sum() / problem.n)
-    extra = {"cap": [mean, 2 * mean, 5 * mean]} if counts else {} if linear else {"upper": [False, True]}
-    fewer = clips[:5] if linear else clips[1:6]
-    found = {
-        "dp_gd": (gradient_descent, grid(steps=[10, 40, 120, 400], rate=[0.15, 0.4, 0.8, 1.3, 1.8], clip=clips, average=[False, True])),
-        "newton": (newton, grid(steps=[1, 2, 3, 5, 8, 12], share=[0.05, 0.15, 0.35], clip=fewer, limit=[least, 0.75, 1], floor=[0.3, 1, 3, 8], **extra)),
-        "newton_direction": (
-            newton_direction,
-            grid(steps=[2, 4, 8, 12], share=[0.1, 0.3, 0.6], clip=fewer, limit=[least, 0.75], shift=[1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3], **extra),
-        ),
-    }
-    if linear:
-        shares = [(1 / 3, 1 / 3), (0.02, 0.49), (0, 0.15), (0, 0.3), (0, 0.5), (0, 0.7), (0, 0.85)]
-        rest = grid(limit=[least, 0.6, 0.7, 0.85, 1], outcome=[0.1, 0.25, 0.5, 1], ridge=[0, 0.01, 0.03, 0.1, 0.3, 1])
-        found["ada_ssp"] = (ada_ssp, [{"eigenvalue": e, "gram": g, **settings} for e, g in shares for settings in rest])
-        found["ihm"] = (
-            hessian_mixing,
-            grid(
-                steps=[1, 2, 3, 5, 8, 12],
-                rows=[0, 1, 2, 6],
-                sketch=[0.05, 0.1, 0.2, 0.4, 0.6],
-                eigenvalue=[0, 0.05],
-                limit=[least, 0.6, 0.8, 1],
-                clip=[0.05, 0.1, 0.2, 0.4, 1],
-            ),
-        )
-    return found

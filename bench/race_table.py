@@ -1,0 +1,64 @@
+"""Merges the figures of Conclave and of the rivals of bench/race.py into a Markdown table."""
+
+import json
+import pathlib
+
+import numpy as np
+
+RIVALS = {"ada_ssp": "AdaSSP", "dp_gd": "DP-GD", "newton": "Newton", "ihm": "IHM", "newton_direction": "Newton †"}
+TRUSTED = "newton_direction"
+LIMIT_OF_LAW = 3.0
+
+
+def read_ours(path):
+    """Returns the cells in a file of JSON lines; other lines are skipped."""
+    cells = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines() if line.startswith("{")]
+    for cell in cells:
+        if "error" in cell:
+            cell["rms"] = cell["error"]
+    return cells
+
+
+def paired(cells, ours, key):
+    """Yields every cell with Conclave's cell, Conclave's figure if there is one, and the best rival's of the same trust
+    model."""
+    known = {(cell["set"], cell["kind"], float(cell["epsilon"])): cell for cell in ours}
+    for cell in cells:
+        own = known.get((cell["set"], cell["kind"], float(cell["epsilon"])))
+        yield cell, own, (own or {}).get("median" if key == "median" else "rms"), min(
+            f[key] for name, f in cell["rivals"].items() if name != TRUSTED
+        )
+
+
+def table(cells, ours, key):
+    """Yields the lines of the Markdown table. A ratio above 1 is marked where the law is below LIMIT_OF_LAW."""
+    yield f"| set | model | records | parameters | epsilon | law | Conclave | {' | '.join(RIVALS.values())} | ratio |"
+    yield "|---" * (8 + len(RIVALS)) + "|"
+    for cell, own, mine, best in paired(cells, ours, key):
+        ratio = f"{mine / best:.2f}{' !' if mine > best and cell['law'] < LIMIT_OF_LAW else ''}" if mine is not None else "–"
+        figure = f"{mine:.2f}" if mine is not None else "no answer" if own else "–"
+        if mine is not None and own["answers"] < own["seeds"]:
+            figure += f" ({own['answers']} of {own['seeds']})"
+        theirs = " | ".join(shown(cell["rivals"].get(name, {}).get(key), best) for name in RIVALS)
+        head = f"{cell['set']} | {cell['kind']} | {cell['records']:,} | {cell['parameters']} | {cell['epsilon']:g} | {cell['law']:.2f}"
+        yield f"| {head} | {figure} | {theirs} | {ratio} |"
+
+
+def shown(figure, best):
+    """Returns a rival's figure, the best in bold."""
+    if figure is None:
+        return "–"
+    text = f"{figure:.2f}" if figure < 100 else "> 100"
+    return f"**{text}**" if figure == best else text
+
+
+def summary(cells, ours, key):
+    """Returns a line on the cells whose law is below the limit."""
+    below = [(mine, best) for cell, _, mine, best in paired(cells, ours, key) if cell["law"] < LIMIT_OF_LAW]
+    ratios = [mine / best for mine, best in below if mine is not None]
+    if not ratios:
+        return f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}."
+    return (
+        f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}. Conclave has a figure in {len(ratios)}, and in {sum(ratio <= 1 for ratio in ratios)} "
+        f"it is at most the best rival's. The ratio is {min(ratios):.2f} to {max(ratios):.2f}, its median {np.median(ratios):.2f}."
+    )
