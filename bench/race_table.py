@@ -7,6 +7,7 @@ import numpy as np
 
 RIVALS = {"ada_ssp": "AdaSSP", "dp_gd": "DP-GD", "newton": "Newton", "ihm": "IHM", "newton_direction": "Newton †"}
 TRUSTED = "newton_direction"
+KINDS = ["linear", "logistic", "poisson", "negative_binomial"]
 LIMIT_OF_LAW = 3.0
 
 
@@ -20,19 +21,18 @@ def read_ours(path):
 
 
 def paired(cells, ours, key):
-    """Yields every cell with Conclave's cell, Conclave's figure if there is one, and the best rival's of the same trust
-    model."""
+    """Yields every cell, by model, with Conclave's cell, Conclave's figure if there is one, and the best rival's of the same
+    trust model."""
     known = {(cell["set"], cell["kind"], float(cell["epsilon"])): cell for cell in ours}
-    for cell in cells:
+    for cell in sorted(cells, key=lambda cell: KINDS.index(cell["kind"])):
         own = known.get((cell["set"], cell["kind"], float(cell["epsilon"])))
-        yield cell, own, (own or {}).get("median" if key == "median" else "rms"), min(
-            f[key] for name, f in cell["rivals"].items() if name != TRUSTED
-        )
+        best = min(figure[key] for name, figure in cell["rivals"].items() if name != TRUSTED)
+        yield cell, own, (own or {}).get("median" if key == "median" else "rms"), best
 
 
 def table(cells, ours, key):
     """Yields the lines of the Markdown table. A ratio above 1 is marked where the law is below LIMIT_OF_LAW."""
-    yield f"| set | model | records | parameters | epsilon | law | Conclave | {' | '.join(RIVALS.values())} | ratio |"
+    yield f"| set | model | records | coefficients | epsilon | law | Conclave | {' | '.join(RIVALS.values())} | ratio |"
     yield "|---" * (8 + len(RIVALS)) + "|"
     for cell, own, mine, best in paired(cells, ours, key):
         ratio = f"{mine / best:.2f}{' !' if mine > best and cell['law'] < LIMIT_OF_LAW else ''}" if mine is not None else "–"
@@ -40,8 +40,8 @@ def table(cells, ours, key):
         if mine is not None and own["answers"] < own["seeds"]:
             figure += f" ({own['answers']} of {own['seeds']})"
         theirs = " | ".join(shown(cell["rivals"].get(name, {}).get(key), best) for name in RIVALS)
-        head = f"{cell['set']} | {cell['kind']} | {cell['records']:,} | {cell['parameters']} | {cell['epsilon']:g} | {cell['law']:.2f}"
-        yield f"| {head} | {figure} | {theirs} | {ratio} |"
+        head = f"{cell['set']} | {cell['kind']} | {cell['records']:,} | {cell['coefficients']} | {cell['epsilon']:g}"
+        yield f"| {head} | {cell['law']:.2f} | {figure} | {theirs} | {ratio} |"
 
 
 def shown(figure, best):
@@ -58,7 +58,8 @@ def summary(cells, ours, key):
     ratios = [mine / best for mine, best in below if mine is not None]
     if not ratios:
         return f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}."
+    at_most = sum(ratio <= 1 for ratio in ratios)
     return (
-        f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}. Conclave has a figure in {len(ratios)}, and in {sum(ratio <= 1 for ratio in ratios)} "
-        f"it is at most the best rival's. The ratio is {min(ratios):.2f} to {max(ratios):.2f}, its median {np.median(ratios):.2f}."
+        f"{len(below)} cells have a law below {LIMIT_OF_LAW:g}. Conclave has a figure in {len(ratios)}, and in {at_most} it is "
+        f"at most the best rival's. The ratio is {min(ratios):.2f} to {max(ratios):.2f}, its median {np.median(ratios):.2f}."
     )

@@ -2,8 +2,8 @@
 
 Each runs with three owners. An owner adds noise to its own sum, with the sensitivities of bench/race_problem.py, so a sum
 has the root of 3 times the noise of one owner. The settings of each are a grid (bench/race_settings.py), from which
-bench/race.py takes the ones with the least true error. `Budget` has the total mu, the epsilon and the delta. All functions return an array of
-estimates, one per seed. The prior's gradient is public.
+bench/race.py takes the ones with the least true error. `Budget` has the total mu, the epsilon and the delta. All
+functions return an array of estimates, one per seed. The prior's gradient is public.
 """
 
 import math
