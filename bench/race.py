@@ -29,7 +29,7 @@ import time
 import numpy as np
 
 from race_problem import Problem
-from race_settings import grids
+from race_settings import grids, names
 from race_table import read_ours, summary, table
 from real_sets import PARTIES, law, rehearse, without_privacy
 from real_studies import studies
@@ -65,7 +65,7 @@ def tuned(problem, budget, rival, settings, seeds, salt):
 
 
 def run_rivals(arguments):
-    """Completes the file of the rivals' figures by the missing cells, and states the common settings of all cells in it."""
+    """Completes the file of the rivals' figures by the missing rivals, and states the common settings of all cells in it."""
     path = pathlib.Path(arguments.out)
     cells = json.loads(path.read_text()) if path.exists() else []
     write = lambda: path.write_text("[" + ",\n".join(json.dumps(cell) for cell in cells) + "]\n")
@@ -73,38 +73,34 @@ def run_rivals(arguments):
         wanted = study.kind in arguments.kinds and (
             not arguments.only or any(word in f"{study.name} {study.kind}" for word in arguments.only)
         )
-        missing = [
-            e
-            for e in arguments.epsilon
-            if not any((c["set"], c["kind"], c["epsilon"]) == (study.name, study.kind, e) for c in cells)
-        ]
-        if not wanted or not missing:
+        own = {cell["epsilon"]: cell for cell in cells if (cell["set"], cell["kind"]) == (study.name, study.kind)}
+        if not wanted or all(
+            names(study.kind) <= own.get(epsilon, {"rivals": {}})["rivals"].keys() for epsilon in arguments.epsilon
+        ):
             continue
         (mean, covariance), coordinates = without_privacy(study)
         problem = Problem(study, mean, np.sqrt(np.diag(covariance)))
-        for epsilon in missing:
+        about = {"set": study.name, "kind": study.kind, "records": problem.n, "parameters": len(mean), "coefficients": problem.d}
+        for epsilon in arguments.epsilon:
             started, budget = time.monotonic(), Budget(epsilon)
-            expected = law(study, coordinates, epsilon)
-            cell = {
-                "set": study.name,
-                "kind": study.kind,
-                "records": problem.n,
-                "parameters": len(mean),
-                "coefficients": problem.d,
-                "epsilon": epsilon,
-            }
-            cell |= {"seeds": arguments.seeds, "mu": budget.mu, "law": float(np.sqrt((expected**2).mean()))}
-            cell["rivals"] = {
-                name: tuned(problem, budget, rival, settings, arguments.seeds, (number, int(1000 * epsilon)))
-                for name, (rival, settings) in grids(problem).items()
-            }
-            cells.append(cell)
+            if epsilon not in own:
+                expected = float(np.sqrt((law(study, coordinates, epsilon) ** 2).mean()))
+                own[epsilon] = about | {
+                    "epsilon": epsilon,
+                    "seeds": arguments.seeds,
+                    "mu": budget.mu,
+                    "law": expected,
+                    "rivals": {},
+                }
+                cells.append(own[epsilon])
+            rivals = own[epsilon]["rivals"]
+            for name, (rival, settings) in grids(problem).items():
+                if name not in rivals:
+                    rivals[name] = tuned(problem, budget, rival, settings, arguments.seeds, (number, int(1000 * epsilon)))
             write()
-            shown = ", ".join(f"{name} {figure['rms']:.2f}" for name, figure in cell["rivals"].items())
-            print(
-                f"{study.name} {study.kind} {epsilon:g}: law {cell['law']:.2f}, {shown} ({time.monotonic() - started:.0f} s)",
-                flush=True,
-            )
+            shown = ", ".join(f"{name} {figure['rms']:.2f}" for name, figure in rivals.items())
+            seconds = time.monotonic() - started
+            print(f"{study.name} {study.kind} {epsilon:g}: law {own[epsilon]['law']:.2f}, {shown} ({seconds:.0f} s)", flush=True)
     add_common(arguments, cells)
     write()
 

@@ -9,6 +9,11 @@ def grid(**values):
     return [dict(zip(values, chosen)) for chosen in itertools.product(*values.values())]
 
 
+def names(kind):
+    """Returns the names of the rivals that fit a model."""
+    return {"dp_gd", "newton", "newton_direction"} | ({"ada_ssp", "ihm"} if kind == "linear" else set())
+
+
 def grids(problem):
     """Returns the settings of every rival that fits the model. The same position is the same setting in all problems of a model.
 
@@ -24,7 +29,7 @@ def grids(problem):
         clips = [0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.85]
     mean = float((problem.y * problem.counts).sum() / problem.n)
     extra = {"cap": [mean, 2 * mean, 5 * mean]} if counts else {} if linear else {"upper": [False, True]}
-    fewer = clips[:5] if linear else clips[1:6]
+    fewer = [0.05, 0.1, 0.2, 0.3, 0.5] if linear else clips[1:6]
     found = {
         "dp_gd": (
             gradient_descent,

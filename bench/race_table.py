@@ -1,6 +1,7 @@
 """Merges the figures of Conclave and of the rivals of bench/race.py into a Markdown table."""
 
 import json
+import math
 import pathlib
 
 import numpy as np
@@ -31,9 +32,12 @@ def paired(cells, ours, key):
 
 
 def table(cells, ours, key):
-    """Yields the lines of the Markdown table. A ratio above 1 is marked where the law is below LIMIT_OF_LAW."""
-    yield f"| set | model | records | coefficients | epsilon | law | Conclave | {' | '.join(RIVALS.values())} | ratio |"
-    yield "|---" * (8 + len(RIVALS)) + "|"
+    """Yields the lines of the Markdown table. A ratio above 1 is marked where the law is below LIMIT_OF_LAW.
+
+    The last column is the best rival's figure with one setting for all sets of a model at an epsilon."""
+    columns = ["set", "model", "records", "coefficients", "epsilon", "law", "Conclave", *RIVALS.values(), "ratio", "one setting"]
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
     for cell, own, mine, best in paired(cells, ours, key):
         ratio = f"{mine / best:.2f}{' !' if mine > best and cell['law'] < LIMIT_OF_LAW else ''}" if mine is not None else "–"
         figure = f"{mine:.2f}" if mine is not None else "no answer" if own else "–"
@@ -41,7 +45,8 @@ def table(cells, ours, key):
             figure += f" ({own['answers']} of {own['seeds']})"
         theirs = " | ".join(shown(cell["rivals"].get(name, {}).get(key), best) for name in RIVALS)
         head = f"{cell['set']} | {cell['kind']} | {cell['records']:,} | {cell['coefficients']} | {cell['epsilon']:g}"
-        yield f"| {head} | {cell['law']:.2f} | {figure} | {theirs} | {ratio} |"
+        one = min(figure.get("common", math.inf) for name, figure in cell["rivals"].items() if name != TRUSTED)
+        yield f"| {head} | {cell['law']:.2f} | {figure} | {theirs} | {ratio} | {f'{one:.2f}' if one < math.inf else '–'} |"
 
 
 def shown(figure, best):
