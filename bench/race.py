@@ -1,7 +1,7 @@
 """Compares Conclave with rivals on real data: the table of docs/explanation/race.md.
 
     v/bin/python bench/race.py --check
-    v/bin/python bench/race.py --adult DIR --abalone FILE --out rivals.json [--only WORD ...] [--kinds linear logistic]
+    v/bin/python bench/race.py --adult DIR --abalone FILE --out rivals.json [--only WORD ...] [--kinds linear ...]
     v/bin/python bench/race.py --rivals rivals.json [--ours FILE | --conclave target/release/conclave --adult DIR --abalone FILE]
 
 The packages are those of bench/real_sets.py. The first call tests the rivals without noise, their sensitivities and their
@@ -30,7 +30,7 @@ import numpy as np
 
 from race_problem import Problem
 from race_settings import grids, names
-from race_table import read_ours, summary, table
+from race_table import KINDS, read_ours, summary, table
 from real_sets import PARTIES, law, rehearse, without_privacy
 from real_studies import studies
 from rivals import Budget
@@ -178,7 +178,7 @@ def main():
     parser.add_argument("--abalone", help="abalone.csv")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1, 3, 8])
-    parser.add_argument("--kinds", nargs="+", default=["linear", "logistic"], help="models: also poisson, negative_binomial")
+    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS, help="models")
     parser.add_argument("--only", nargs="+", help="words, one of which must occur in a set's name and model")
     parser.add_argument("--out", help="JSON file of the rivals' figures, completed if it exists")
     parser.add_argument("--rivals", help="JSON file written by --out, to print the table from")
