@@ -8,7 +8,7 @@
 //!
 //! The information may be taken half way to the answer, with the weights of the query's point: kappa is then
 //! `-d psi / d eta` there, over the root of the information at the query's point, and at most 1.3. The sum of `w kappa^2 |v|^2`, one
-//! number, bounds the variance of the score of a binary outcome under the model.
+//! number, is about the variance of the score of a binary outcome under the model, which has the squared weight.
 //!
 //! A weight is a function of the predictors alone. Under the model the score has expectation 0 whatever the frame is (Mallows 1975).
 

@@ -41,18 +41,23 @@ pub(super) fn too_expensive() -> Unmeasured {
     Unmeasured::Job("one of its queries costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
 }
 
-/// Returns the queries of a locating stage of bounded influence, with the most edges, whose answers take longest.
+/// Returns the queries of bounded influence of one round whose answers take longest: each form once, the information half way to an answer
+/// and the table with the most edges.
 fn weighted(theta: &[f64]) -> Vec<(QueryKind, Vec<f64>, Vec<f64>)> {
     let (order, parameters) = (theta.len(), theta.len() as u32);
     let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
     let rows = (0..order * order).map(entry);
     let influence: Vec<f64> = rows.chain(std::iter::repeat_n(0.0, order)).chain([2.0, 1.5]).collect();
     let edges: Vec<f64> = (0..Influence::MOST_EDGES).map(|edge| edge as f64 / 8.0).collect();
-    vec![
+    let half_way = [influence.as_slice(), theta].concat();
+    let mut queries = vec![
         (QueryKind::Gradient { parameters }, theta.to_vec(), influence.clone()),
-        (QueryKind::Curvature { parameters }, theta.to_vec(), influence.clone()),
+        (QueryKind::Curvature { parameters }, theta.to_vec(), half_way.clone()),
         (QueryKind::Table { cells: edges.len() as u32 + 2 }, theta.to_vec(), [influence, edges].concat()),
-    ]
+    ];
+    // The variance of a score, which is the information itself where there is one parameter.
+    queries.extend((parameters > 1).then(|| (QueryKind::Curvature { parameters: 1 }, theta.to_vec(), half_way)));
+    queries
 }
 
 pub(super) struct Rehearsal<'a>(pub(super) &'a MeteredJob<'a>);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::files::write_parquet;
 use crate::{EXE, stderr};
 
-const RELEASES: &str = "releases = [\"ratio\", \"score\", \"statistic\"]";
+const RELEASES: &str = "releases = [\"ratio\", \"score\", \"statistic\", \"table\"]";
 
 /// A combination of protected unit and record storage.
 struct Variant {

@@ -4,9 +4,9 @@
 //! `tau J₊ + s_g² I + s_J² (delta delta' + |delta|² I)`. Both carry the same weights, so the root of their equation is that of the
 //! weighted fit for any weights. Under the model `E (w psi)² <= w kappa`, so `J` bounds the variance of the score: `psi² <= psi r` for
 //! the residual `r`, `E psi r = kappa` for a normal one (Stein's identity), and `w² <= w`. `tau` is at least 1, for tails that are heavier
-//! than the model's. For a binary outcome it is a released ratio of at most 1: the sum of `w kappa²|v|²`, which bounds the variance of the
-//! score, over that of `w kappa |v|²`. An allowance `J a (J a)'` is added for a move `a` of the coefficients by the clip of a plain fit,
-//! and another one for what an information that changes with the coefficients leaves out of the step.
+//! than the model's. For a binary outcome it is a released ratio of at most 1: the sum of `w kappa²|v|²`, about the variance of the
+//! score, which has the squared weight, over that of `w kappa |v|²`. An allowance `J a (J a)'` is added for a move `a` of the coefficients
+//! by the clip of a plain fit, and another one for what an information that changes with the coefficients leaves out of the step.
 
 use super::learnt_frame::LearntFrame;
 use crate::sampler::matrix::{Matrix, dot};

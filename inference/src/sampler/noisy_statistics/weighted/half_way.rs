@@ -19,6 +19,8 @@ const LONGEST: f64 = 1.2;
 /// Bounds of the ratio of the score's variance to the information.
 const INFLATION: (f64, f64) = (0.05, 1.0);
 
+/// Sds of the released variance by which it counts as larger.
+const MARGIN: f64 = 2.0;
 /// Part of the information that is released first, at the midpoint that the search leads to expect. The rest is asked at the one that this
 /// part leads to expect.
 const FIRST_PART: f64 = 0.35;
@@ -86,8 +88,10 @@ impl HalfWay {
             self.first = Some(part);
             return None;
         };
-        let ratio = answers.get(1).map_or(INFLATION.1, |variance| self.point.read_variance(variance) / whole);
-        let inflation = if ratio.is_nan() { INFLATION.1 } else { ratio.clamp(INFLATION.0, INFLATION.1) };
+        let inflation = answers.get(1).map_or(INFLATION.1, |variance| {
+            let (variance, sd) = self.point.read_variance(facts, round.queries[1].noise, variance);
+            inflation(variance + MARGIN * sd, whole)
+        });
         Some(BoundedStage { inflation, ..self.with_information(&[first, &part]) })
     }
 
@@ -116,4 +120,21 @@ fn half_step(stage: &BoundedStage, facts: &Facts, radius: f64) -> Vec<f64> {
     let step = stage.fit(&facts.prior).step;
     let part = 0.5 * (LONGEST * radius / dot(&step, &step).sqrt()).min(1.0);
     step.iter().map(|x| if x.is_finite() { part * x } else { 0.0 }).collect()
+}
+
+/// Returns the ratio of a score's variance to the information; the largest one if the trace of the information is not positive.
+fn inflation(variance: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (variance / whole).clamp(INFLATION.0, INFLATION.1) } else { INFLATION.1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where noise hides the information, the interval is not narrowed.
+    #[test]
+    fn a_hidden_information_does_not_narrow_the_interval() {
+        assert_eq!((inflation(10.0, 40.0), inflation(50.0, 40.0), inflation(-1.0, 40.0)), (0.25, 1.0, 0.05));
+        assert_eq!([-5.0, 0.0, f64::NAN].map(|whole| inflation(10.0, whole)), [1.0; 3]);
+    }
 }

@@ -10,6 +10,7 @@ use crate::sampler::target::Target;
 use conclave_common::model::Influence;
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::pass::hold::DIAGONAL;
 use conclave_privacy::pass::{Frame, GRADIENT_SCALE};
 
 /// A point and the limits of influence there.
@@ -115,9 +116,10 @@ impl QueryPoint {
         self.trace * if half_way { Influence::MOST_HALF_WAY } else { 1.0 } / (shortened * shortened)
     }
 
-    /// Reads a score's variance half way to an answer.
-    pub(super) fn read_variance(&self, totals: &[i128]) -> f64 {
-        triangle(1, totals, |_| self.unit(true))[(0, 0)]
+    /// Reads a score's variance half way to an answer, and the sd of its noise.
+    pub(super) fn read_variance(&self, facts: &Facts, noise: NoiseScale, totals: &[i128]) -> (f64, f64) {
+        let unit = self.unit(true);
+        (triangle(1, totals, |_| unit)[(0, 0)], unit * facts.parties.sqrt() * noise.sd() / DIAGONAL)
     }
 
     /// Reads an information matrix: its entries, and the sd of the noise of those off the diagonal.
