@@ -136,8 +136,8 @@ impl<L: Slopes> Columns for Bounded<L> {
     }
 }
 
-/// The variance of a record's score under the model, of a binary outcome: `w kappa² |v|²`, about that of `w psi v`, which has the squared weight. Half way, one
-/// kappa is the one there.
+/// The variance of a record's score under the model, of a binary outcome: `w kappa² |v|²`, about that of `w psi v`, which has the
+/// squared weight. Half way, one kappa is the one there.
 struct Variance<L: Slopes>(Bounded<L>);
 
 impl<L: Slopes> Columns for Variance<L> {

@@ -79,12 +79,6 @@ impl<'a> Influence<'a> {
         self.frame
     }
 
-    /// Returns the limit of a record's trace: R, or R times [`Influence::MOST_HALF_WAY`] half way.
-    #[must_use]
-    pub fn most_trace(&self) -> f64 {
-        self.trace * if self.half_way.is_some() { Self::MOST_HALF_WAY } else { 1.0 }
-    }
-
     /// Returns the factor by which the vectors of an information are shortened, so that rounding moves none beyond its limit.
     #[must_use]
     pub fn shortened(parameters: usize) -> f64 {

@@ -105,8 +105,18 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
 /// Posterior mode and sds without privacy, by Newton's method. `slope` and `weight` are functions of an outcome and a linear
 /// predictor.
 fn without_privacy(records: &Records, slope: fn(f64, f64) -> f64, weight: fn(f64) -> f64) -> (Vec<f64>, Vec<f64>) {
-    let d = records.x[0].len() + 1;
-    let mut theta = vec![0.0; d];
+    let start = vec![0.0; records.x[0].len() + 1];
+    weighted_mode((records, &vec![1.0; records.y.len()]), start, slope, |_, eta| weight(eta))
+}
+
+/// The same of records that count by these factors, from a start, for a weight that may depend on the outcome too.
+fn weighted_mode(
+    (records, factors): (&Records, &[f64]),
+    mut theta: Vec<f64>,
+    slope: impl Fn(f64, f64) -> f64,
+    weight: impl Fn(f64, f64) -> f64,
+) -> (Vec<f64>, Vec<f64>) {
+    let d = theta.len();
     let mut inverse = Vec::new();
     for _ in 0..60 {
         let mut gradient: Vec<f64> = theta.iter().map(|t| -t / (PRIOR_SD * PRIOR_SD)).collect();
@@ -115,7 +125,7 @@ fn without_privacy(records: &Records, slope: fn(f64, f64) -> f64, weight: fn(f64
         for (i, (x, y)) in records.x.iter().zip(&records.y).enumerate() {
             let row: Vec<f64> = std::iter::once(1.0).chain(x.iter().copied()).collect();
             let eta = row.iter().zip(&theta).map(|(x, t)| x * t).sum::<f64>() + records.offset.get(i).copied().unwrap_or(0.0);
-            let (s, w) = (slope(*y, eta), weight(eta));
+            let (s, w) = (factors[i] * slope(*y, eta), factors[i] * weight(*y, eta));
             for a in 0..d {
                 gradient[a] += s * row[a];
                 for b in 0..d {

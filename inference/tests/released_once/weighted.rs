@@ -180,41 +180,14 @@ fn behind_the_gate_nothing_changes() {
 fn weighted_fit(records: &Records, (theta, numbers): &(Vec<f64>, Vec<f64>)) -> Vec<f64> {
     let (p, d) = (theta.len(), theta.len() - 1);
     let (sigma, clip, trace) = (theta[d], numbers[numbers.len() - 2], numbers[numbers.len() - 1]);
-    let row = |x: &[f64]| -> Vec<f64> { std::iter::once(1.0).chain(x.iter().copied()).collect() };
-    let weight = |x: &[f64]| {
-        let image = |k: usize| (0..d).map(|j| numbers[k * p + j] * x[j] / sigma).sum::<f64>();
+    let weight = |x: &Vec<f64>| {
+        let image = |k: usize| (numbers[k * p] + (1..d).map(|j| numbers[k * p + j] * x[j - 1]).sum::<f64>()) / sigma;
         Influence::weight(trace, (0..d).map(|k| image(k) * image(k)).sum())
     };
-    let rows: Vec<(Vec<f64>, f64, f64)> = records
-        .x
-        .iter()
-        .zip(&records.y)
-        .map(|(x, y)| {
-            let x = row(x);
-            let w = weight(&x);
-            (x, *y, w)
-        })
-        .collect();
-    let mut beta = theta[..d].to_vec();
-    for _ in 0..50 {
-        let (mut score, mut information) = (vec![0.0; d], vec![vec![0.0; d]; d]);
-        for (x, y, w) in &rows {
-            let r = (y - x.iter().zip(&beta).map(|(x, b)| x * b).sum::<f64>()) / sigma;
-            for a in 0..d {
-                score[a] += w * r.clamp(-clip, clip) * x[a] / sigma;
-                for b in 0..d {
-                    information[a][b] += w * f64::from(u8::from(r.abs() <= clip)) * x[a] * x[b] / (sigma * sigma);
-                }
-            }
-        }
-        for a in 0..d {
-            score[a] -= beta[a] / (PRIOR_SD * PRIOR_SD);
-            information[a][a] += 1.0 / (PRIOR_SD * PRIOR_SD);
-        }
-        let step: Vec<f64> = inverted(information).iter().map(|row| row.iter().zip(&score).map(|(a, b)| a * b).sum()).collect();
-        beta.iter_mut().zip(&step).for_each(|(b, s)| *b += s);
-    }
-    beta
+    let factors: Vec<f64> = records.x.iter().map(weight).collect();
+    let slope = |y: f64, eta: f64| ((y - eta) / sigma).clamp(-clip, clip) / sigma;
+    let information = |y: f64, eta: f64| f64::from(u8::from(((y - eta) / sigma).abs() <= clip)) / (sigma * sigma);
+    weighted_mode((records, &factors), theta[..d].to_vec(), slope, information).0
 }
 
 /// Where the model does not hold, the interval is for the weighted fit that is named. Its z against that fit is 1 within .1 (one sd over

@@ -36,7 +36,7 @@ pub(super) struct Form {
 /// The influence of a record in a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OfInfluence {
-    /// As the columns' bounds allow.
+    /// The columns' bounds limit it.
     Whole,
     /// Bounded, of a numeric outcome.
     Bounded,

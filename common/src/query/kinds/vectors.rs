@@ -75,8 +75,8 @@ impl ReleaseKind for Gradient {
 
 /// The information at a point.
 ///
-/// Of bounded influence, there are two forms more. With the coordinates of a second point after R, the information is taken there, with
-/// the weights of the first point. A matrix of one row, where there are more parameters, is the variance of the score.
+/// Bounded influence has two more forms. Coordinates of a second point after R ask for the information there, with the weights of the
+/// first point. A matrix of one row, where there are more parameters, is the variance of the score.
 pub(super) struct Curvature;
 
 /// Returns whether a query of bounded influence asks for the variance of a score.

@@ -136,10 +136,15 @@ impl Weighted {
 
 impl Inference {
     /// Largest noise of a weighted fit's information relative to the information: 2 admits intervals that are too narrow.
-    pub(crate) const WEIGHTED_RHO: f64 = 1.0;
+    const WEIGHTED_RHO: f64 = 1.0;
     /// The same for a binary outcome: among answers that an information with large noise calls adequate are those for which it is far
     /// too large.
-    pub(crate) const WEIGHTED_RHO_OF_BINARY: f64 = 0.75;
+    const WEIGHTED_RHO_OF_BINARY: f64 = 0.75;
+
+    /// Returns the largest noise of a weighted fit's information relative to the information.
+    pub(crate) fn most_weighted_rho(binary: bool) -> f64 {
+        if binary { Self::WEIGHTED_RHO_OF_BINARY } else { Self::WEIGHTED_RHO }
+    }
 
     /// Builds the report from each parameter's variance with and without noise; `definite` says whether the latter is known.
     pub(crate) fn new(stages: Vec<Stage>, with: &[f64], without: &[f64], definite: bool) -> Self {
@@ -191,7 +196,7 @@ impl Inference {
         let known: Option<f64> = self.noise_share[..coefficients].iter().copied().reduce(|a, b| Some(a?.max(b?))).flatten();
         let wider = known.map_or(MOST, |share| (1.0 - share).sqrt().recip().min(MOST));
         let rho = if (0.0..=MOST).contains(&rho) { rho } else { MOST };
-        let most_rho = if cubic.is_some() { Self::WEIGHTED_RHO_OF_BINARY } else { Self::WEIGHTED_RHO };
+        let most_rho = Self::most_weighted_rho(cubic.is_some());
         let own = own_sd.map(|sd| ("own_sd", sd, OWN_SD, "the residuals' sd is known too poorly: the sd of its logarithm is"));
         let checks = [
             (

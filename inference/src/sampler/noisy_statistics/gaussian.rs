@@ -64,6 +64,12 @@ pub(crate) fn roots(matrix: &Matrix) -> Vec<f64> {
     matrix.diagonal_entries().into_iter().map(|v| v.max(0.0).sqrt()).collect()
 }
 
+/// Returns the root mean square, over the coordinates, of errors with a covariance in sds of another one.
+pub(crate) fn in_sds(errors: &Matrix, covariance: &Matrix) -> f64 {
+    let ratios = errors.diagonal_entries().into_iter().zip(covariance.diagonal_entries()).map(|(error, own)| error / own);
+    (ratios.sum::<f64>() / covariance.order() as f64).sqrt()
+}
+
 /// Returns the lower factor of a symmetric matrix that is positive definite up to rounding, after adding the least ridge that
 /// makes it so. Returns the identity's factor if entries are not finite or no ridge suffices.
 pub(crate) fn factor(matrix: &Matrix) -> Cholesky {

@@ -22,7 +22,7 @@ const FOUND: f64 = 0.5;
 /// Largest expected remainder of the quadratic, in posterior sds, on the last step.
 const EXPECTED: f64 = 0.4;
 /// Part of the last stage's curvature that is released first.
-const FIRST_PART: f64 = 0.35;
+pub(crate) const FIRST_PART: f64 = 0.35;
 /// Largest change of a record's linear predictor in one step.
 pub(crate) const FARTHEST: f64 = 3.0;
 

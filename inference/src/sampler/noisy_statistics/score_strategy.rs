@@ -5,7 +5,7 @@ use super::adequacy::{ScoreChecks, information_noise};
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
-use super::gaussian::{GaussianPrior, largest_eigenvalue, roots};
+use super::gaussian::{GaussianPrior, in_sds, largest_eigenvalue, roots};
 use super::histogram::PendingHistogram;
 use super::obstacle::Obstacle;
 use super::public::{Public, WholeBudgetNoise};
@@ -136,10 +136,19 @@ impl ScoreStrategy {
     pub(crate) fn restarted_at(&self, target: &Target, u: &[f64], covariance: &Matrix, left: f64) -> Option<Self> {
         let scores = scores(target).ok()?;
         let (_, start) = self.inside(target, &self.coding.coded(u));
-        let (weight, records) = (self.coding.coded_covariance(covariance), self.records * target.spec.power);
-        let public = self.public(target, scores.as_ref());
-        let search = Search::new((Shares::Auto, left), self.prior.clone(), start, None, records, weight, &public);
-        Some(Self { search, left, ..self.clone() })
+        let weight = self.coding.coded_covariance(covariance);
+        Some(Self { search: self.search_from((target, scores.as_ref()), (start, weight), left), left, ..self.clone() })
+    }
+
+    /// Returns a search that starts at a coded place, where the posterior's covariance is expected to be this.
+    fn search_from(
+        &self,
+        (target, scores): (&Target, &dyn ScoreModel),
+        (start, weight): (Vec<f64>, Matrix),
+        left: f64,
+    ) -> Search {
+        let records = self.records * target.spec.power;
+        Search::new((Shares::Auto, left), self.prior.clone(), start, None, records, weight, &self.public(target, scores))
     }
 
     /// Returns the predicted noise of the answer of a search started there, in posterior sds: the root mean square over the coefficients.
@@ -150,9 +159,7 @@ impl ScoreStrategy {
         let (_, at) = self.inside(target, &self.coding.coded(u));
         let weight = self.coding.coded_covariance(covariance);
         let noise = self.public(target, scores.as_ref()).score_noise(&at, &weight).scaled((OF_LAST * left).recip());
-        let moved = self.coding.plain_covariance(&weight.times(&noise).times(&weight)).diagonal_entries();
-        let ratios = moved.iter().zip(covariance.diagonal_entries()).map(|(moved, own)| moved / own);
-        Some((ratios.sum::<f64>() / moved.len() as f64).sqrt())
+        Some(in_sds(&self.coding.plain_covariance(&weight.times(&noise).times(&weight)), covariance))
     }
 
     /// Returns the same releases with the priors of another job.
@@ -217,9 +224,7 @@ impl ScoreStrategy {
         let (theta, start) = self.inside(target, &seen.start(&self.prior));
         let expected = (self.records * seen.event_share()).max(1.0);
         let weight = expected_covariance(scores, &theta, expected, &self.prior);
-        let public = Public { target, scores, coding: &self.coding, centred: self.centred > 0.0, whole: self.whole };
-        let records = self.records * target.spec.power;
-        self.search = Search::new((Shares::Auto, left), self.prior.clone(), start, None, records, weight, &public);
+        self.search = self.search_from((target, scores), (start, weight), left);
         self.left = left;
         true
     }

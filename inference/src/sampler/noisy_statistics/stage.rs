@@ -18,9 +18,9 @@ use super::information::{Information, Reach};
 use crate::sampler::matrix::Matrix;
 
 /// Sd of the allowance for the quadratic's remainder, as a part of the largest possible remainder.
-const ALLOWED: f64 = 0.4;
+pub(crate) const ALLOWED: f64 = 0.4;
 /// Error of the midpoint rule, per third power of the step.
-const THIRD_ORDER: f64 = 1.0 / 24.0;
+pub(crate) const THIRD_ORDER: f64 = 1.0 / 24.0;
 /// The same along the logarithm of a family's own parameter, whose square changes the information.
 const THIRD_ORDER_OF_OWN: f64 = 1.0 / 6.0;
 

@@ -11,13 +11,9 @@
 use super::learnt_frame::LearntFrame;
 use crate::sampler::matrix::{Matrix, dot};
 use crate::sampler::noisy_statistics::gaussian::{
-    Fit, FixedPoint, GaussianPrior, factor, length, positive_part, smallest_eigenvalue,
+    Fit, FixedPoint, GaussianPrior, factor, largest_eigenvalue, length, positive_part, smallest_eigenvalue,
 };
-
-/// Sd of the allowance for what the information leaves out of a step, as a part of the largest possible remainder.
-const ALLOWED: f64 = 0.4;
-/// Error of the midpoint rule, per third power of the step.
-const THIRD_ORDER: f64 = 1.0 / 24.0;
+use crate::sampler::noisy_statistics::stage::{ALLOWED, THIRD_ORDER};
 
 /// The point of an information that changes with the coefficients.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +59,16 @@ pub(super) struct Located<'a> {
 pub(super) type PlainNoise<'a> = dyn Fn(&Located<'_>) -> Option<f64> + 'a;
 
 impl BoundedStage {
+    /// Returns the noise of an eigenvalue of the information.
+    pub(super) fn eigenvalue_noise(&self) -> f64 {
+        self.information_sd * (self.at.len() as f64).sqrt()
+    }
+
+    /// Returns whether the information is clear of its noise in some direction.
+    pub(super) fn is_seen(&self) -> bool {
+        largest_eigenvalue(&self.information) > 2.5 * self.information_sd * (self.at.len() as f64).sqrt()
+    }
+
     /// Returns the largest relative change of an ordinary record's slope on a step that the information leaves out: of the second
     /// order by its distance from the midpoint, and of the third order.
     fn left_out(&self, step: &[f64]) -> f64 {
@@ -138,7 +144,7 @@ impl BoundedStage {
 
     /// Returns the noise of the information relative to the information in the least known direction.
     pub(super) fn information_noise(&self) -> f64 {
-        2.0 * self.information_sd * (self.at.len() as f64).sqrt() / smallest_eigenvalue(&self.information)
+        2.0 * self.eigenvalue_noise() / smallest_eigenvalue(&self.information)
     }
 
     /// Returns the number of records by which the noise of a fit adds to the sum of squared standardised residuals.

@@ -6,7 +6,7 @@ use super::plan::Facts;
 use super::progress::{Phase, Progress, public_frame};
 use super::setting::{Limits, OF_INFORMATION, OF_SCORE, Setting};
 use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::gaussian::{largest_eigenvalue, smallest_eigenvalue};
+use crate::sampler::noisy_statistics::gaussian::{in_sds, largest_eigenvalue, smallest_eigenvalue};
 use conclave_common::model::Influence;
 
 /// Predicted noise of an unweighted last stage, in posterior sds, up to which it is preferred: its interval is at most 12 % wider.
@@ -40,20 +40,14 @@ impl Progress {
     /// Returns the information of the last stage in its frame that the search's last stage leads to expect.
     pub(super) fn expected_information(&self) -> Option<Matrix> {
         let located = self.located.as_ref()?;
-        let map = self.frame.images_from(&located.frame);
-        let clear = located.information.map_eigenvalues(|value| value.max(floor(located)));
-        Some(map.times(&clear).times(&map.transposed()).symmetrised())
+        let clear = located.information.map_eigenvalues(|value| value.max(located.eigenvalue_noise()));
+        Some(self.frame.information_from(&located.frame, &clear))
     }
 }
 
 /// Returns the covariance of the coefficients by a stage's information, of which no eigenvalue is smaller than its noise.
 fn covariance(stage: &BoundedStage) -> Matrix {
-    stage.frame.covariance(&stage.information.map_eigenvalues(|value| value.max(floor(stage)).recip()))
-}
-
-/// Returns the noise of an eigenvalue of a stage's information.
-fn floor(stage: &BoundedStage) -> f64 {
-    stage.information_sd * (stage.at.len() as f64).sqrt()
+    stage.frame.covariance(&stage.information.map_eigenvalues(|value| value.max(stage.eigenvalue_noise()).recip()))
 }
 
 /// Returns the noise of a score in a frame with the remaining budget, in posterior sds: the root mean square over the coefficients, by
@@ -61,18 +55,16 @@ fn floor(stage: &BoundedStage) -> f64 {
 fn predicted_noise(facts: &Facts, stage: &BoundedStage, (frame, clip): (&LearntFrame, f64), left: f64) -> f64 {
     let covariance = covariance(stage);
     let sd = 2.0 * clip * facts.unit / (OF_SCORE * left).sqrt();
-    let moved = frame.moved_by_scores(&covariance).diagonal_entries();
-    let squares = moved.into_iter().zip(covariance.diagonal_entries()).map(|(moved, own)| moved / own);
-    sd * (squares.sum::<f64>() / facts.order as f64).sqrt()
+    sd * in_sds(&frame.moved_by_scores(&covariance), &covariance)
 }
 
 /// Returns the least noise of the last stage's information, relative to it in the least known direction, that a stage's information
 /// admits by two sds of its own noise.
 fn least_noise(facts: &Facts, seen: &BoundedStage, (frame, limits): (&LearntFrame, Limits), left: f64) -> f64 {
-    let map = frame.images_from(&seen.frame);
-    let expected = map.times(&seen.information).times(&map.transposed()).symmetrised();
+    let expected = frame.information_from(&seen.frame, &seen.information);
+    let noise = frame.information_from(&seen.frame, &Matrix::identity(facts.order));
     let root_order = (facts.order as f64).sqrt();
-    let own = largest_eigenvalue(&map.times(&map.transposed()).symmetrised()) * seen.information_sd * root_order;
+    let own = largest_eigenvalue(&noise) * seen.information_sd * root_order;
     let half_way = if facts.binary { Influence::MOST_HALF_WAY } else { 1.0 };
     let sd = half_way * limits.of_influence().1 * facts.unit / (OF_INFORMATION * left).sqrt();
     2.0 * sd * root_order / (smallest_eigenvalue(&expected) + 2.0 * own).max(f64::MIN_POSITIVE)

@@ -6,10 +6,13 @@ use super::plan::Facts;
 use super::progress::Progress;
 use super::queries::{Counts, QueryPoint};
 use crate::sampler::error::SamplerError;
-use crate::sampler::matrix::{Matrix, dot};
+use crate::sampler::matrix::dot;
 use crate::sampler::noisy_statistics::allotment::Allotment;
+use crate::sampler::noisy_statistics::information::Information;
+use crate::sampler::noisy_statistics::schedule::FIRST_PART;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
+use conclave_common::model::ObservedForm;
 use conclave_common::query::{Query, Round};
 
 /// Share of the budget for the score's variance.
@@ -18,21 +21,8 @@ pub(super) const VARIANCE_SHARE: f64 = 0.01;
 const LONGEST: f64 = 1.2;
 /// Bounds of the ratio of the score's variance to the information.
 const INFLATION: (f64, f64) = (0.05, 1.0);
-
 /// Sds of the released variance by which it counts as larger.
 const MARGIN: f64 = 2.0;
-/// Part of the information that is released first, at the midpoint that the search leads to expect. The rest is asked at the one that this
-/// part leads to expect.
-const FIRST_PART: f64 = 0.35;
-
-/// A part of the information.
-#[derive(Debug, Clone)]
-struct Part {
-    matrix: Matrix,
-    sd: f64,
-    /// The step to its point, in the frame's coordinates.
-    step: Vec<f64>,
-}
 
 /// A last stage whose score is released.
 #[derive(Debug, Clone)]
@@ -41,15 +31,15 @@ pub(super) struct HalfWay {
     point: QueryPoint,
     /// Half of the step to the answer, in the frame's coordinates.
     step: Vec<f64>,
-    first: Option<Part>,
+    /// The part of the information that is released.
+    first: Option<Information>,
     pub(super) beside: Counts,
 }
 
 impl HalfWay {
     /// Takes a stage with the information that the search leads to expect, and the counts beside its score.
     pub(super) fn new(stage: BoundedStage, point: QueryPoint, beside: Counts, (facts, progress): (&Facts, &Progress)) -> Self {
-        let radius = (progress.radius(facts) * facts.order as f64).sqrt();
-        let step = half_step(&stage, facts, radius);
+        let step = half_step(&stage, facts, progress);
         Self { stage, point, step, first: None, beside }
     }
 
@@ -81,10 +71,9 @@ impl HalfWay {
         let answers: Vec<&[i128]> = totals.by_query().collect();
         let (matrix, sd) = self.point.read_information(facts, true, round.queries[0].noise, answers[0]);
         let whole: f64 = matrix.diagonal_entries().iter().sum();
-        let part = Part { matrix, sd, step: self.step.clone() };
-        let Some(first) = &self.first else {
-            let stage = self.with_information(&[&part]);
-            self.step = half_step(&stage, facts, (progress.radius(facts) * facts.order as f64).sqrt());
+        let part = Information { at: self.step.clone(), matrix, sd, own_sd: None, form: ObservedForm::Canonical };
+        let Some(first) = self.first.take() else {
+            self.step = half_step(&self.with_information(part.clone()), facts, progress);
             self.first = Some(part);
             return None;
         };
@@ -92,21 +81,14 @@ impl HalfWay {
             let (variance, sd) = self.point.read_variance(facts, round.queries[1].noise, variance);
             inflation(variance + MARGIN * sd, whole)
         });
-        Some(BoundedStage { inflation, ..self.with_information(&[first, &part]) })
+        let pooled = Information::pooled(&[first, part])?;
+        Some(BoundedStage { inflation, ..self.with_information(pooled) })
     }
 
-    /// Returns the stage with these parts of the information, weighted by their precision, at the mean of their points.
-    fn with_information(&self, parts: &[&Part]) -> BoundedStage {
-        let all: f64 = parts.iter().map(|part| (part.sd * part.sd).recip()).sum();
-        let order = self.step.len();
-        let (mut information, mut step) = (Matrix::zeros(order), vec![0.0; order]);
-        for part in parts {
-            let weight = (part.sd * part.sd * all).recip();
-            information = information.plus(&part.matrix, weight);
-            step.iter_mut().zip(&part.step).for_each(|(sum, x)| *sum += weight * x);
-        }
+    /// Returns the stage with an information whose point is a step in the frame's coordinates.
+    fn with_information(&self, Information { at: step, matrix, sd, .. }: Information) -> BoundedStage {
         let information_point = self.stage.information_point.clone().map(|of| InformationPoint { step, ..of });
-        BoundedStage { information, information_sd: all.recip().sqrt(), information_point, ..self.stage.clone() }
+        BoundedStage { information: matrix, information_sd: sd, information_point, ..self.stage.clone() }
     }
 
     /// Returns the query point.
@@ -115,9 +97,9 @@ impl HalfWay {
     }
 }
 
-/// Returns half of a stage's step to its answer, of which the whole is at most a limit of this many radii.
-fn half_step(stage: &BoundedStage, facts: &Facts, radius: f64) -> Vec<f64> {
-    let step = stage.fit(&facts.prior).step;
+/// Returns half of a stage's step to its answer, of which the whole is at most [`LONGEST`].
+fn half_step(stage: &BoundedStage, facts: &Facts, progress: &Progress) -> Vec<f64> {
+    let (step, radius) = (stage.fit(&facts.prior).step, (progress.radius(facts) * facts.order as f64).sqrt());
     let part = 0.5 * (LONGEST * radius / dot(&step, &step).sqrt()).min(1.0);
     step.iter().map(|x| if x.is_finite() { part * x } else { 0.0 }).collect()
 }
@@ -131,7 +113,7 @@ fn inflation(variance: f64, whole: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Where noise hides the information, the interval is not narrowed.
+    /// Noise that hides the information does not narrow the interval.
     #[test]
     fn a_hidden_information_does_not_narrow_the_interval() {
         assert_eq!((inflation(10.0, 40.0), inflation(50.0, 40.0), inflation(-1.0, 40.0)), (0.25, 1.0, 0.05));

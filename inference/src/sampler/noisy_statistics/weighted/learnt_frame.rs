@@ -79,6 +79,12 @@ impl LearntFrame {
         self.matrix.times(&other.inverse)
     }
 
+    /// Returns an information in this frame's coordinates, from one in another frame's.
+    pub(super) fn information_from(&self, other: &Self, information: &Matrix) -> Matrix {
+        let map = self.images_from(other);
+        map.times(information).times(&map.transposed()).symmetrised()
+    }
+
     /// Returns an information about the coefficients, from one in the frame's coordinates.
     pub(super) fn information(&self, in_frame: &Matrix) -> Matrix {
         self.inverse.times(in_frame).times(&self.inverse.transposed()).symmetrised()

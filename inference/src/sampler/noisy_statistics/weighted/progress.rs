@@ -8,7 +8,6 @@ use super::queries::Counts;
 use super::residual_table::{LEAST_FAR, ResidualTable};
 use super::setting::Limits;
 use crate::sampler::matrix::dot;
-use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
 
 /// Number of cells of the table of outcomes.
 const OUTCOMES: usize = 40;
@@ -158,8 +157,7 @@ impl Progress {
     fn step(&mut self, facts: &Facts, stage: &BoundedStage, most: f64) -> f64 {
         let step = stage.fit(&facts.prior).step;
         let length = dot(&step, &step).sqrt();
-        let root_order = (facts.order as f64).sqrt();
-        if largest_eigenvalue(&stage.information) > 2.5 * stage.information_sd * root_order {
+        if stage.is_seen() {
             let part = (most * (facts.radius * facts.order as f64).sqrt() / length).min(1.0);
             let moved = stage.frame.coefficients(&step);
             self.coefficients.iter_mut().zip(moved).for_each(|(b, step)| *b += part * step);
@@ -169,19 +167,17 @@ impl Progress {
 
     /// Learns the frame from a stage.
     pub(super) fn take_learning(&mut self, facts: &Facts, stage: &BoundedStage) {
-        let root_order = (facts.order as f64).sqrt();
-        let seen = largest_eigenvalue(&stage.information) > 2.5 * stage.information_sd * root_order;
         self.step(facts, stage, longest(facts, self.stages == 0));
         self.take_probability(facts, stage);
         self.stages += 1;
-        let (sd, stages) = (stage.information_sd, self.stages);
+        let (sd, root_order, stages) = (stage.information_sd, (facts.order as f64).sqrt(), self.stages);
         let stretch = |value: f64| {
             let stretch = (facts.filled() * facts.records / (value.max(0.0) + 1.2 * sd * root_order)).sqrt();
             // A direction that two updates have not brought out is left as it is.
             if stages > 2 && value < 2.0 * sd { stretch.min(1.0) } else { stretch }
         };
         let most = stage.information.eigen().iter().map(|(value, _)| stretch(*value)).fold(0.0, f64::max);
-        if seen || stages == 1 {
+        if stage.is_seen() || stages == 1 {
             let frame = self.frame.stretched(&stage.information, |value| stretch(value).min(MOST_STRETCH));
             self.frame = self.held(facts, frame, facts.search_clip());
         }
@@ -209,7 +205,7 @@ impl Progress {
         let near =
             length / facts.radius.sqrt() < FOUND && moved.abs() < FOUND_SCALE && (!facts.binary || predictor < FOUND_PREDICTOR);
         let ended = near || self.stages >= MOST_LOCATING || left - MOST_SHARE < LEAST_LEFT;
-        let noise = stage.information_sd * (facts.order as f64).sqrt();
+        let noise = stage.eigenvalue_noise();
         let (least, most) = if ended { (0.6, 1.6) } else { (0.7, 1.4) };
         let stretch = |value: f64| (facts.filled() * facts.records / (value.max(0.0) + noise)).sqrt().clamp(least, most);
         // The frame of the stage's images at the new sigma.

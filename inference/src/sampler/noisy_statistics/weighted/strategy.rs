@@ -251,7 +251,7 @@ impl Strategy for WeightedStrategy {
             return chosen.obstacle(target, budget);
         }
         let rho = self.progress.information_noise;
-        let limit = if self.facts.binary { Inference::WEIGHTED_RHO_OF_BINARY } else { Inference::WEIGHTED_RHO };
+        let limit = Inference::most_weighted_rho(self.facts.binary);
         let beyond = self.progress.phase == Phase::Last && rho > limit;
         beyond.then_some(Obstacle::Information { rho, limit })
     }
