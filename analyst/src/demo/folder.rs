@@ -220,7 +220,7 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          approve = \"automatic\"\n\
          analysts = [\"{ANALYST}\"]\n\
          models = [\"logistic\"]\n\
-         releases = [\"ratio\", \"score\", \"remainder\", \"choice\"]\n\
+         releases = [\"ratio\", \"score\", \"remainder\", \"choice\", \"table\"]\n\
          max_epsilon_per_job = {:?}\n\
          columns = [{}]\n\
          # Replies are sent at once: this demo's parties share one machine and would delay one another. The time of an\n\
