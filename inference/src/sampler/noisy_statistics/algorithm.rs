@@ -205,7 +205,7 @@ impl Sampler for NoisyStatistics {
     }
 
     fn report(&self) -> RunReport {
-        let weighted = self.inference.as_ref().and_then(|inference| inference.weighted);
+        let weighted = self.inference.as_ref().and_then(|inference| inference.weighted.clone());
         RunReport { inference: self.inference.clone(), weighted, ..RunReport::default() }
     }
 }
