@@ -200,7 +200,7 @@ fn unit(target: &Target, budget: &Allotment) -> Result<f64, SamplerError> {
 /// # Errors
 /// Those of [`Facts::new`].
 pub(crate) fn outlook(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<Outlook>, SamplerError> {
-    if target.spec.weights == Weights::Never {
+    if target.spec.weights == Weights::Never || target.spec.is_by_table(target.model.as_ref()) {
         return Ok(None);
     }
     let Some(scores) = target.model.scores() else { return Ok(None) };
