@@ -3,7 +3,7 @@
 use super::*;
 
 fn squares(clip: f64, mean: f64, sd: f64) -> Squares {
-    Squares { clip, mean, sd }
+    Squares { clip, mean, sd, whole: false }
 }
 
 #[test]
@@ -50,4 +50,13 @@ fn what_the_clip_withholds_is_allowed_for() {
     // Where a table shows that nothing lies beyond, nothing is allowed for.
     let bounded = LogSigma::new([&squares(4.0, mean(4.0), 0.0), &squares(8.0, mean(8.0), 0.0)], (0.0, 1e5, 4.0), 1e-3);
     assert!(bounded.variance < 6e-6 && bounded.mean < found.mean, "{bounded:?}");
+}
+
+/// Where no residual is clipped, the mean square is that of any law, with no allowance.
+#[test]
+fn nothing_is_allowed_for_where_no_residual_is_clipped() {
+    let far = Squares { whole: true, ..squares(3.0, 1.7, 0.01) };
+    let found = LogSigma::new([&squares(1.5, 1.2, 0.01), &far], (0.0, 1000.0, 4.0), f64::INFINITY);
+    assert!((found.mean - 0.5 * libm::log(1.7)).abs() < 1e-12, "{found:?}");
+    assert!((found.variance - 0.0005 - (0.005_f64 / 1.7).powi(2)).abs() < 1e-12, "{found:?}");
 }

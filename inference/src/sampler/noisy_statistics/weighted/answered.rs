@@ -60,8 +60,9 @@ impl Answered {
         Self { fit, stage, limits, lengths, usable, added, squares: Vec::new() }
     }
 
-    /// Takes the sum of `min(e²/sigma², 2) - 1` at a point, with the sd of its noise.
-    pub(super) fn take_squares(&mut self, theta: &[f64], (sum, sd): (f64, f64), progress: &Progress) {
+    /// Takes the sum of `min(e²/sigma², 2) - 1` at a point, with the sd of its noise. `most` is the largest residual within the declared
+    /// bounds, in located sds.
+    pub(super) fn take_squares(&mut self, theta: &[f64], (sum, sd): (f64, f64), most: f64, progress: &Progress) {
         let Some(sigma) = theta.last() else { return };
         let ((n, count_sd), located) = (self.usable, libm::exp(progress.log_sigma));
         // In units of the located variance.
@@ -69,7 +70,8 @@ impl Answered {
         let mean = unit * (sum / n + 1.0);
         // An error of the count moves the mean as if each record had none of its squares.
         let sd = libm::hypot(unit * sd, (unit - mean) * count_sd) / n;
-        self.squares.push(Squares { clip: (2.0 * unit).sqrt(), mean, sd });
+        let clip = (2.0 * unit).sqrt();
+        self.squares.push(Squares { clip, mean, sd, whole: clip * (1.0 + 1e-9) >= most });
     }
 
     /// Returns log sigma: located, until both sums of squares are released.

@@ -37,6 +37,12 @@ impl Progress {
         self.located.as_ref().map(covariance)
     }
 
+    /// Returns the predicted noise of the last stage's coefficients, in posterior sds.
+    pub(super) fn noise_of_last(&self, facts: &Facts, left: f64) -> f64 {
+        let clip = self.limits.map_or(facts.search_clip(), |limits| limits.of_influence().0);
+        self.located.as_ref().map_or(0.0, |seen| predicted_noise(facts, seen, (&self.frame, clip), left))
+    }
+
     /// Returns the information of the last stage in its frame that the search's last stage leads to expect.
     pub(super) fn expected_information(&self) -> Option<Matrix> {
         let located = self.located.as_ref()?;

@@ -19,8 +19,8 @@ const OUTCOMES_SHARE: f64 = 0.02;
 const OF_LEARNING: [f64; 2] = [0.6, 0.5];
 /// Parts of a locating stage for the information and for the table of residuals.
 const OF_LOCATING: f64 = 0.3;
-/// Part of the last stage for the sums of squares.
-const OF_SQUARES: f64 = 0.1;
+/// Bounds of the part of the last stage for the sums of squares.
+const OF_SQUARES: (f64, f64) = (0.1, 0.3);
 /// Part of the sums of squares for that of the lower clip, whose noise is that of the other one.
 const NEAR_PART: f64 = 0.06;
 /// Share of the budget for the table beside the last stage, and where it counts unusable rows.
@@ -94,7 +94,7 @@ impl WeightedStrategy {
         };
         self.reserved = match phase {
             Phase::Last if binary => OF_INFORMATION * left + VARIANCE_SHARE,
-            Phase::Last if self.facts.own => OF_SQUARES * left,
+            Phase::Last if self.facts.own => self.part_for_squares(target, left) * left,
             _ => 0.0,
         };
         let of_score = share - (left - budget.left()) - self.reserved;
@@ -113,10 +113,28 @@ impl WeightedStrategy {
         }
     }
 
+    /// Returns the largest residual within the declared bounds, at the latest answer or at the search's point, in located sds.
+    pub(super) fn most_residual(&self, target: &Target) -> f64 {
+        let coefficients = self.answered.as_ref().map_or(&self.progress.coefficients, |answered| &answered.fit.mean);
+        let theta = self.theta(target, coefficients, self.progress.log_sigma);
+        let (low, high) = target.model.scores().map_or((0.0, 0.0), |scores| scores.range(&theta, &theta[..self.facts.order]));
+        let (centre, half) = self.facts.outcome;
+        (centre + half - low).max(high - centre + half) * libm::exp(-self.progress.log_sigma)
+    }
+
+    /// Returns the part of the last stage for the sums of squares, by which the mean squared error of coefficients and log sigma is
+    /// least, in posterior sds.
+    fn part_for_squares(&self, target: &Target, left: f64) -> f64 {
+        let clip = self.progress.far_clip().min(self.most_residual(target));
+        let of_sigma = clip * clip * self.facts.unit / (2.0 * self.facts.records * left).sqrt();
+        let of_coefficients = self.progress.noise_of_last(&self.facts, left) * (self.facts.order as f64).sqrt();
+        (of_sigma / (of_sigma + of_coefficients)).clamp(OF_SQUARES.0, OF_SQUARES.1)
+    }
+
     /// Returns the point of the next sum of squares, whose sigma is the clip over the root of 2.
     fn point_of_squares(&self, target: &Target) -> Option<Vec<f64>> {
         let answered = self.answered.as_ref()?;
-        let far = self.progress.far_clip().max(self.facts.quiet_clip(self.reserved));
+        let far = self.progress.far_clip().max(self.facts.quiet_clip(self.reserved)).min(self.most_residual(target));
         let clip = if answered.squares.is_empty() { 0.5 * far } else { far };
         Some(self.theta(target, &answered.fit.mean, self.progress.log_sigma + libm::log(clip / std::f64::consts::SQRT_2)))
     }

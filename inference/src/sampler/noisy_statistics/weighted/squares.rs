@@ -20,6 +20,8 @@ pub(super) struct Squares {
     pub(super) mean: f64,
     /// Sd of the mean's noise.
     pub(super) sd: f64,
+    /// True if no residual within the declared bounds is clipped.
+    pub(super) whole: bool,
 }
 
 /// The likelihood of log sigma.
@@ -44,6 +46,7 @@ impl LogSigma {
         // The located sd is that of the bulk, which the tails do not widen.
         let normal = clipped_square(far.clip) - clipped_square(near.clip);
         let noise = libm::hypot(near.sd, far.sd);
+        let unseen = if far.whole { 0.0 } else { unseen };
         let excess = Some(far.mean - near.mean - normal).filter(|excess| *excess > SEEN * noise).unwrap_or(0.0).min(unseen);
         let mean = (unclipped(far) + 0.5 * excess - added).max(LEAST);
         let of = |error: f64| (0.5 * error / mean) * (0.5 * error / mean);
@@ -60,6 +63,9 @@ impl LogSigma {
 /// Returns the variance of the normal law whose squares have this mean at the clip. The parameter's box may keep the clip small.
 fn unclipped(squares: &Squares) -> f64 {
     let mut variance = squares.mean.max(LEAST);
+    if squares.whole {
+        return variance;
+    }
     for _ in 0..50 {
         variance = squares.mean.max(LEAST) / clipped_square(squares.clip / variance.sqrt());
         // Beyond it the clip leaves nothing to see.

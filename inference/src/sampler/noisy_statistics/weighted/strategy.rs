@@ -237,9 +237,10 @@ impl Strategy for WeightedStrategy {
             }
             Phase::HalfWay => self.take_half_way(round, totals),
             Phase::Squares => {
+                let most = self.most_residual(target);
                 let Some(answered) = &mut self.answered else { return false };
                 let (sums, sd) = read_vector(&self.facts, round.queries[0].noise, totals.components());
-                answered.take_squares(&point.theta, (sums.last().copied().unwrap_or(0.0), sd), &self.progress);
+                answered.take_squares(&point.theta, (sums.last().copied().unwrap_or(0.0), sd), most, &self.progress);
                 answered.squares.len() > 1
             }
             _ => {
