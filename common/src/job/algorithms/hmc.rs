@@ -156,7 +156,7 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
         return wrong(format!("the model `{kind}` has no gradient to release: use algorithm = \"penalty\""));
     };
     let theta: Vec<f64> = spec.support.iter().map(|box_| 0.0_f64.clamp(box_.min, box_.max)).collect();
-    if scores.remainder_bound([&theta, &theta, &theta]).is_none() {
+    if scores.remainder_bound([&theta, &theta, &theta], None).is_none() {
         return wrong(format!(
             "no public bound is known for the model `{kind}` on the remainder of a step's log ratio (a parameter of scale or dispersion has \
              none): use algorithm = \"noisy-statistics\" or \"penalty\""
