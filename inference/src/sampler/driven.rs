@@ -2,7 +2,6 @@
 //! penalty sweeps at their end.
 
 use super::enough::Enough;
-use super::gradient_search::locate_share;
 use super::penalty::Penalty;
 use super::stochastic_gradients::Polish;
 use super::{
@@ -48,6 +47,11 @@ pub(super) trait Walk: Send + Sized {
     const TESTED: bool;
 
     fn start(means: &mut Means, found: Found) -> Result<Started<Self>, SamplerError>;
+
+    /// Returns whether chains on the plain posterior suit the result of a search with weights.
+    fn turns_plain(_means: &Means, _found: &Found) -> Result<bool, SamplerError> {
+        Ok(false)
+    }
 
     /// Returns the effective draws that the remaining budget allows, if it and not the job limits them.
     fn allowed_by_budget(&self, steps: &Steps, draws: u64) -> Option<f64>;
@@ -100,9 +104,8 @@ impl<W: Walk> Driven<W> {
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let mut budget = Allotment::new(spec, parties)?;
-        let part = budget.split_off(locate_share(spec));
         Ok(Self {
-            search: Some(GradientSearch::new(&target, parties, part)?.into()),
+            search: Some(GradientSearch::of_chains(&target, parties, &mut budget)?.into()),
             few: None,
             learnt: None,
             walk: None,
@@ -212,6 +215,9 @@ impl<W: Walk> Sampler for Driven<W> {
         let round = self.messages.answer(totals)?;
         if let Some(mut search) = self.search.take() {
             match search.absorb(&self.means.target, &round, totals)? {
+                Some(found) if W::turns_plain(&self.means, &found)? => {
+                    self.search = Some(GradientSearch::of_plain(&mut self.means, &found)?.into());
+                }
                 Some(found) => self.start(search, found)?,
                 None => self.search = Some(search),
             }
@@ -269,7 +275,9 @@ impl<W: Walk> Sampler for Driven<W> {
 
     fn report(&self) -> RunReport {
         let report = self.walk.as_ref().map(|(walk, _)| walk.report(&self.means.target, self.polished())).unwrap_or_default();
-        RunReport { inference: self.learnt.clone(), ..report }
+        // Draws from the search's releases are about what those are.
+        let weighted = self.learnt.as_ref().map_or(report.weighted, |learnt| learnt.weighted);
+        RunReport { inference: self.learnt.clone(), weighted, ..report }
     }
 
     fn ended_by_budget(&self) -> bool {

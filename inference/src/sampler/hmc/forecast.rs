@@ -2,12 +2,13 @@
 //! coordinates and settings that the run itself will have.
 
 use super::settings::{EFFICIENCY, STEPS};
+use super::weighting::{PLAIN_SHARE, search_share, weighted_plan};
 use super::{Settings, dp_hmc, law};
 use crate::sampler::gradient_search::locate_share;
 use crate::sampler::noisy_statistics::expected::OVERHEAD;
-use crate::sampler::noisy_statistics::of_scores;
+use crate::sampler::noisy_statistics::{WeightedStrategy, of_scores, weighted_outlook};
 use crate::sampler::{Allotment, Coordinates, GradientSearch, Outlook, SamplerError, Target};
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, Weights};
 use conclave_common::query::PartyMetadata;
 
 /// Usual number of messages of a search.
@@ -35,7 +36,42 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
         return by_gradients(spec, parties, (1.0, of_budget), chains * draws / of_draw);
     }
     let (step, gamma) = (hmc.step.unwrap_or(STEPS[0]), hmc.friction.unwrap_or(1.0));
-    by_gradients(spec, parties, (EFFICIENCY, 1.0), EFFICIENCY * chains * draws / law::variance_of(step, gamma))
+    let most = EFFICIENCY * chains * draws / law::variance_of(step, gamma);
+    let plain = by_gradients(spec, parties, (EFFICIENCY, 1.0), most)?;
+    let target = Target::new(spec);
+    let Some(share) = search_share(&target, parties)? else { return Ok(plain) };
+    let Some(once) = of_frames(&target, parties, share)? else { return Ok(plain) };
+    let weighted = errors(once, (1.0 - OVERHEAD) / (1.0 - share) / EFFICIENCY, most);
+    Ok(match spec.weights {
+        Weights::Auto => Outlook { best: weighted.best.min(plain.best), worse: weighted.worse.min(plain.worse) },
+        _ => weighted,
+    })
+}
+
+/// Returns the error of one gradient of records with leverage weights under the whole budget; `None` where no frame can be learnt. In the
+/// best case all probabilities are even. Errors: the job insists on weights, and a party protects another unit than rows.
+fn of_frames(target: &Target, parties: &[PartyMetadata], share: f64) -> Result<Option<Outlook>, SamplerError> {
+    /// Ratio of the worse case to the best one: of rare outcomes and heavy tails of the predictors.
+    const WORSE: f64 = 2.5;
+    let whole = Allotment::new(&target.spec, parties)?;
+    let part = whole.clone().split_off(share);
+    if WeightedStrategy::of_chains(target, target.scores()?.as_ref(), parties, &part)?.is_none() {
+        return Ok(None);
+    }
+    let once = weighted_outlook(target, parties, &whole)?;
+    Ok(once.map(|once| Outlook { best: once.best, worse: WORSE * once.best }))
+}
+
+/// Returns the errors of at most `most` effective draws, from those of one gradient under the whole budget and their ratio of variances.
+fn errors(once: Outlook, part: f64, most: f64) -> Outlook {
+    // There are no more draws than the job asks for.
+    let error = |once: f64| (once * once * part).max(most.recip()).sqrt();
+    Outlook { best: error(once.best), worse: error(once.worse) }
+}
+
+/// Returns the outlook of a job whose chains weight no record. Errors: those of [`outlook`].
+pub(super) fn plain_outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
+    outlook(&JobSpec { weights: Weights::Never, ..spec.clone() }, parties)
 }
 
 /// Returns the error of at most `most` effective draws that have a part `kappa` of the greatest possible efficiency, or a `price` in
@@ -53,9 +89,7 @@ pub(in crate::sampler) fn by_gradients(
     let target = Target::new(spec);
     let once = of_scores(&target, target.scores()?.as_ref(), parties, &Allotment::new(spec, parties)?)?;
     let part = (1.0 - OVERHEAD) / (1.0 - locate_share(spec)) / kappa;
-    // There are no more draws than the job asks for.
-    let error = |once: f64| (once * once * part * price).max(most.recip()).sqrt();
-    Ok(Outlook { best: error(once.best), worse: error(once.worse) })
+    Ok(errors(once, part * price, most))
 }
 
 /// The forecast of a run for a guessed posterior. Shares are of the budget.
@@ -101,11 +135,20 @@ pub(crate) fn foresee(
     let target = Target::new(spec);
     let scores = target.scores()?;
     let mut budget = Allotment::new(spec, parties)?;
-    let search_share = locate_share(spec);
-    let found = GradientSearch::guessed(&target, parties, budget.split_off(search_share), mean, precision)?;
+    let mut found = GradientSearch::guessed_of_chains(&target, parties, &mut budget, mean, precision)?;
     let theta = target.space.theta_inside(spec, mean);
-    let coordinates = Coordinates::new(&target, scores.as_ref(), found);
-    let settings = Settings::new(&target, scores.as_ref(), &coordinates, &budget, parties.len())?;
+    let (coordinates, settings) = match weighted_plan(&target, &found, &budget, parties.len())? {
+        Some(plan) => (plan.coordinates, plan.settings),
+        None => {
+            if found.frame.take().is_some() {
+                let _ = budget.split_off(PLAIN_SHARE);
+            }
+            let coordinates = Coordinates::new(&target, scores.as_ref(), found);
+            let settings = Settings::new(&target, scores.as_ref(), &coordinates, &budget, parties.len())?;
+            (coordinates, settings)
+        }
+    };
+    let search_share = 1.0 - budget.left();
     let sd = settings.sd(parties.len());
     let variances = coordinates.at(scores.as_ref(), &theta).map(|at| coordinates.noise(at.width, sd)).unwrap_or_default();
     let draws = settings.affordable - settings.warmup;

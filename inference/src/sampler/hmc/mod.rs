@@ -27,6 +27,7 @@
 //! | `coordinates` | coordinates in which the posterior is approximately standard normal, and a gradient's noise in them |
 //! | `forecast` | the expected error, and the forecast of a run for a guessed posterior |
 //! | `settings` | step, noise and number of steps, from the budget and the result of the search |
+//! | `weighting` | the choice between chains on the plain posterior and on a weighted one |
 //! | `place` | the places of chains, and the midpoint of a step |
 //! | `moves` | the interface of a chain: its state, its queries and their answers |
 //! | `walker` | one chain |
@@ -50,6 +51,7 @@ mod repeats;
 mod settings;
 mod walker;
 mod watch;
+mod weighting;
 
 use crate::sampler::driven::Driven;
 use crate::sampler::engine::{Engine, ErrorSource};
@@ -72,6 +74,7 @@ pub use repeats::RepeatedAnswers;
 pub(super) use settings::{affordable_steps, mean};
 pub use watch::Identity;
 pub(super) use watch::Watch;
+pub(super) use weighting::{PLAIN_SHARE, search_share};
 
 pub(crate) use forecast::{Foreseen, ForeseenSweeps, SEARCH, foresee};
 

@@ -19,7 +19,7 @@ pub(super) struct Answered {
     pub(super) stage: BoundedStage,
     pub(super) fit: Fit,
     limits: Limits,
-    lengths: Lengths,
+    pub(super) lengths: Lengths,
     /// Number of records with a residual, and the sd of its noise.
     usable: (f64, f64),
     /// Mean square that the noise of the coefficients adds to the standardised residuals.
@@ -123,7 +123,7 @@ impl Answered {
         let (share_cut, mean_weight, shift) = self.lengths.summary(setting, self.usable.0);
         let Setting { radius, clip } = setting;
         let weighted =
-            Weighted { radius, clip, share_cut, mean_weight, shift, plain_noise: progress.plain_noise, binary: facts.binary };
+            Weighted { radius, clip: Some(clip), share_cut, mean_weight, shift, plain_noise: progress.plain_noise, binary: facts.binary };
         inference.weighted = Some(weighted);
         inference.warnings.push(weighted.words());
         let moved = progress.table.as_ref().map_or(0.0, |(table, scale)| table.skew(clip, *scale) * self.usable.0.sqrt());

@@ -1,6 +1,7 @@
 //! The strategy of weighted regressions.
 
 use super::answered::Answered;
+use super::chain_frame::ChainFrame;
 use super::bounded_stage::{BoundedStage, Located};
 use super::half_way::HalfWay;
 use super::plan::Facts;
@@ -13,10 +14,10 @@ use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::noisy_statistics::answer::{Answer, Inference, Stage};
-use crate::sampler::noisy_statistics::gaussian::{GaussianPrior, roots};
+use crate::sampler::noisy_statistics::gaussian::{GaussianPrior, factor, roots};
 use crate::sampler::noisy_statistics::obstacle::Obstacle;
 use crate::sampler::noisy_statistics::refit::{RefitError, RetainedCoefficients};
-use crate::sampler::noisy_statistics::score_strategy::ScoreStrategy;
+use crate::sampler::noisy_statistics::score_strategy::{Found, ScoreStrategy};
 use crate::sampler::noisy_statistics::strategy::Strategy;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
@@ -70,6 +71,48 @@ impl WeightedStrategy {
             competitor,
             chosen: None,
         }))
+    }
+
+    /// Returns the strategy as the search of weighted chains; `None` as for [`Self::new`].
+    ///
+    /// # Errors
+    /// [`SamplerError::Protects`].
+    pub(crate) fn of_chains(
+        target: &Target,
+        scores: &dyn ScoreModel,
+        parties: &[PartyMetadata],
+        part: &Allotment,
+    ) -> Result<Option<Self>, SamplerError> {
+        let strategy = Self::new(target, scores, parties, part)?;
+        let of_chains = |mut strategy: Self| {
+            // Whether the chains are weighted is decided after the search.
+            strategy.facts.may_be_plain = false;
+            strategy.competitor = None;
+            strategy
+        };
+        Ok(strategy.map(of_chains))
+    }
+
+    /// Returns the location of the weighted posterior and the frame of its chains, once everything is released. `centred` is the number
+    /// of records whose gradients unweighted chains would centre.
+    pub(crate) fn found(&self, target: &Target, centred: f64) -> Option<Found> {
+        let Answered { stage, fit, .. } = self.answered.as_ref()?;
+        let coding = self.facts.coding.clone();
+        let theta = self.theta(target, &fit.mean, self.progress.log_sigma);
+        let sharp = fit.definite && stage.information_noise() <= Inference::most_weighted_rho(true);
+        let coded = |matrix: &Matrix| coding.coded_covariance(&stage.frame.covariance(matrix));
+        let noise = stage.eigenvalue_noise();
+        let clear = stage.information.map_eigenvalues(|value| value.max(noise));
+        let precision = clear.plus(&stage.frame.precision(&self.facts.prior.precision[..self.facts.order]), 1.0);
+        Some(Found {
+            mean: coding.coded(&target.space.coordinates(&theta)),
+            covariance: coded(&factor(&precision).inverse()),
+            error: coded(&fit.noise),
+            centred,
+            sharp,
+            frame: Some(ChainFrame::new(self.answered.as_ref()?, &self.facts, &self.progress)),
+            coding,
+        })
     }
 
     /// Returns coordinates, and theta inside the parameter box.
