@@ -187,7 +187,7 @@ fn misfit(d: usize, n: usize, seed: u64) -> Records {
 /// a tenth. The plain posterior lies far outside.
 #[test]
 fn draws_follow_the_weighted_posterior() {
-    let (d, records) = (4, misfit(4, 12_000, 11));
+    let (d, records) = (4, misfit(4, 24_000, 11));
     let spec = job(d, "always", 40.0, "chains = 2\ndraws = 3000\nseed = 3\nforce = true");
     let ran = run(&spec, &records, 5);
     let weights = weights(ran.numbers.as_ref().unwrap(), &records);
@@ -212,8 +212,8 @@ fn draws_follow_the_weighted_posterior() {
 #[test]
 fn auto_takes_the_plain_posterior_where_it_is_as_good() {
     let records = misfit(4, 12_000, 12);
-    let of = |weights: &str, epsilon: f64| run(&job(4, weights, epsilon, "chains = 1\ndraws = 60\nseed = 3"), &records, 5);
-    let (never, large) = (of("never", 30.0), of("auto", 30.0));
+    let of = |weights: &str, epsilon: f64| run(&job(4, weights, epsilon, "chains = 1\ndraws = 600\nseed = 3"), &records, 5);
+    let (never, large) = (of("never", 80.0), of("auto", 80.0));
     assert_eq!((never.queries.len(), never.draws == large.draws), (large.queries.len(), true));
     assert!(never.weighted.is_none() && large.weighted.is_none() && large.numbers.is_none());
     let small = of("auto", 4.0);

@@ -113,7 +113,7 @@ impl GradientSearch {
         let part = budget.split_off(PLAIN_SHARE);
         let Located { u, covariance, .. } = Located::of(found);
         let strategy = ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?;
-        let strategy = strategy.restarted_at(target, &u, &covariance, 1.0).ok_or(SamplerError::NoScores)?;
+        let strategy = strategy.restarted_at(target, &u, &covariance, part.left()).ok_or(SamplerError::NoScores)?;
         Ok(Self { way: Way::Plain(strategy.into()), part })
     }
 
