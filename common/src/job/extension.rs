@@ -49,6 +49,14 @@ impl Extension<'_> {
                            with algorithm = \"penalty\" whose chains start where this one ended (sampler.starts)";
             return Err(JobError::new("sampler.polish", message));
         }
+        if old.weighs_chains() {
+            let message = format!(
+                "a run of chains with weights = \"{}\" can't be extended: its extension would search a frame of its own, and draw from another \
+                 posterior: submit the job again with a larger budget",
+                old.weights.as_str()
+            );
+            return Err(JobError::new("model.weights", message));
+        }
         let names = old.model.parameter_names();
         let states = &self.end.states;
         let chains = old.sampler.chains as usize;
