@@ -341,4 +341,9 @@ fn adult_with_12_parameters_by_weighted_chains() {
     let rms = (dot(&errors, &errors) / errors.len() as f64).sqrt();
     println!("rms {rms:.3}");
     assert!(planned.iter().all(|ess| *ess >= 25.0) && rms <= 0.35, "{planned:?} {errors:?}");
+    let mut small = spec;
+    small.privacy.budget.epsilon = 3.0;
+    let ran = run(&small, &records, 1);
+    println!("epsilon 3: {:?}, {} draws from the search, {:?}", ran.futile, ran.draws.len(), ran.weighted);
+    assert!(ran.futile.is_some_and(|forecast| forecast.starts_with("Few")));
 }

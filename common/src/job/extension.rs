@@ -200,6 +200,17 @@ delta = 1e-6
     }
 
     #[test]
+    fn a_run_of_weighted_chains_is_not_extended() {
+        let job = "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"hmc\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
+                   predictors = [\"x\"]\nweights = \"auto\"\n[columns]\ny = { binary = true }\nx = { min = 0, max = 1 }\n\
+                   [privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+        let end = Continuation { radii: None, states: vec![vec![0.0; 2]; 4] };
+        let error = Extension { job: ID, end: &end, draws: None, epsilon: None }.of(job).unwrap_err();
+        assert!(error.key == "model.weights" && error.to_string().contains("another posterior"), "{error}");
+        assert!(Extension { job: ID, end: &end, draws: None, epsilon: None }.of(&job.replace("auto", "never")).is_ok());
+    }
+
+    #[test]
     fn what_cannot_be_continued_says_why() {
         let turned = Continuation { radii: None, ..end() };
         let short = Continuation { states: vec![vec![0.0; 3]], ..end() };
