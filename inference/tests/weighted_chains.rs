@@ -6,6 +6,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::model::{Influence, Leverage};
 use conclave_common::query::{Phase, Query};
+use conclave_inference::planner::{self, Guess};
 use conclave_inference::rehearsal::{Answer, Rehearsal};
 use conclave_inference::sampler::{self, GradientDiagnostics, Inference, Next, Totals, Weighted};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
@@ -221,8 +222,8 @@ fn auto_takes_the_plain_posterior_where_it_is_as_good() {
     assert!(small.numbers.is_some() && small.weighted.is_some(), "{:?}", small.gradients);
 }
 
-/// Where plain chains turn out to be as good after the search for a frame, a plain search follows: the draws are from the plain
-/// posterior, and nothing is labelled as weighted.
+/// A plain search follows the search for a frame if plain chains turn out to be as good: the draws are from the plain posterior, and
+/// nothing is labelled as weighted.
 #[test]
 fn a_search_may_lead_to_plain_chains() {
     let mut records = misfit(3, 30_000, 13);
@@ -236,6 +237,24 @@ fn a_search_may_lead_to_plain_chains() {
     let plain = posterior(&records, &vec![1.0; records.y.len()]);
     let planned = ran.gradients.as_ref().unwrap().planned_ess;
     assert!(error(&moments(&ran.draws).0, &plain) < 3.0 / planned.sqrt(), "{planned}");
+}
+
+/// A plan from a guess of the posterior chooses as the run does, and expects about as many effective draws.
+#[test]
+fn a_plan_agrees_with_its_run() {
+    let records = misfit(4, 12_000, 12);
+    let (mean, sd) = posterior(&records, &vec![1.0; records.y.len()]);
+    let guess = Guess::independent(vec![4_000; 3], mean, &sd);
+    for (weights, epsilon) in [("auto", 6.0), ("always", 6.0), ("auto", 80.0), ("never", 80.0)] {
+        let spec = job(4, weights, epsilon, "chains = 1\ndraws = 100000\nseed = 3\nforce = true");
+        let plan = planner::plan(&spec, &guess).unwrap();
+        let expected = plan.ess.iter().map(|row| row.ess).fold(f64::INFINITY, f64::min);
+        let ran = run(&spec, &records, 5);
+        let planned = ran.gradients.as_ref().unwrap().planned_ess;
+        println!("{weights} {epsilon}: {expected:.0} expected, {planned:.0} planned, {:?}", ran.weighted.map(|of| of.radius));
+        assert!((0.4..2.5).contains(&(planned / expected)), "{weights} {epsilon}: {expected} {planned}");
+        assert!(plan.budget_share > 0.9, "{plan:?}");
+    }
 }
 
 /// A budget too small for weighted chains ends with draws from the search, which are labelled by their own estimand.
@@ -285,7 +304,14 @@ fn adult() -> Option<(JobSpec, Records)> {
         let text = std::fs::read_to_string(format!("/work/shared/data/adult-{party}.csv")).ok()?;
         for line in text.lines().skip(1) {
             let v: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();
-            let level = match v[1] as u32 { ..=8 => 0, 9 => 1, 10 => 2, 11 | 12 => 3, 13 => 4, _ => 5 };
+            let level = match v[1] as u32 {
+                ..=8 => 0,
+                9 => 1,
+                10 => 2,
+                11 | 12 => 3,
+                13 => 4,
+                _ => 5,
+            };
             let (age, hours) = ((v[0].clamp(17.0, 90.0) - 53.5) / 36.5, (v[2].clamp(1.0, 99.0) - 50.0) / 49.0);
             let levels = (1..6).map(|of| f64::from(u8::from(of == level)));
             let gain = f64::from(u8::from(v[5] > 0.0));
@@ -333,9 +359,15 @@ fn adult_with_12_parameters_by_weighted_chains() {
         planned.push(ran.gradients.as_ref().unwrap().planned_ess);
         println!(
             "seed {seed}: planned {:.1}, error {:.3}, against plain {:.2}, distance {:.2}, mean weight {:.3}, sd ratio {:.2}, {} rounds, {:?} {:?}",
-            planned[planned.len() - 1], errors[errors.len() - 1], error(&mean, &plain), error(&plain.0, &weighted),
-            weights.iter().sum::<f64>() / weights.len() as f64, dot(&ratios, &ratios).sqrt() / (ratios.len() as f64).sqrt(),
-            ran.rounds, ran.weighted, ran.futile
+            planned[planned.len() - 1],
+            errors[errors.len() - 1],
+            error(&mean, &plain),
+            error(&plain.0, &weighted),
+            weights.iter().sum::<f64>() / weights.len() as f64,
+            dot(&ratios, &ratios).sqrt() / (ratios.len() as f64).sqrt(),
+            ran.rounds,
+            ran.weighted,
+            ran.futile
         );
     }
     let rms = (dot(&errors, &errors) / errors.len() as f64).sqrt();

@@ -130,15 +130,15 @@ impl GradientSearch {
         Ok(ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?.guessed(target, mean, &covariance))
     }
 
-    /// Returns the result of a job's search that would find a posterior with this mean and precision, in unconstrained values, and
-    /// subtracts the search's share of the budget. Errors: those of [`Self::of_chains`].
+    /// Returns the result of a job's search that would find a posterior with this mean and precision, in unconstrained values, with the
+    /// search's share of the budget, which is subtracted. Errors: those of [`Self::of_chains`].
     pub(super) fn guessed_of_chains(
         target: &Target,
         parties: &[PartyMetadata],
         budget: &mut Allotment,
         mean: &[f64],
         precision: &[Vec<f64>],
-    ) -> Result<Found, SamplerError> {
+    ) -> Result<(Found, f64), SamplerError> {
         let scores = target.scores()?;
         if let Some(share) = search_share(target, parties)? {
             let part = budget.clone().split_off(share);
@@ -149,10 +149,11 @@ impl GradientSearch {
                     Matrix::from_fn(mean.len(), |i, j| precision[i][j] - if i == j { prior.precision[i] } else { 0.0 });
                 let records = centred_records(parties).max(1) as f64;
                 let frame = ChainFrame::guessed(scores.as_ref(), &found.coding, &information, records);
-                return Ok(Found { frame: Some(frame), ..found });
+                return Ok((Found { frame: Some(frame), ..found }, share));
             }
         }
-        Self::guessed(target, parties, budget.split_off(locate_share(&target.spec)), mean, precision)
+        let share = locate_share(&target.spec);
+        Ok((Self::guessed(target, parties, budget.split_off(share), mean, precision)?, share))
     }
 
     /// Returns the next queries. Errors: the budget is too small for them, or a query has no price.

@@ -61,7 +61,7 @@ pub(super) const HMC: Declaration = Declaration {
         ReleasedQuantity { words, fits_any_model: true }
     },
     noise: |spec, sd| {
-        match spec.sampler.hmc.test {
+        let words = match spec.sampler.hmc.test {
         HmcTest::Ratio { .. } => format!(
             "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient \
              with a scale set by the job’s budget, and with standard deviation {sd} log-likelihood units in the test of every \
@@ -78,7 +78,10 @@ pub(super) const HMC: Declaration = Declaration {
                                gradients drives the chains, whose friction dissipates it, and the test corrects for its own noise (the \
                                penalty method of Ceperley & Dewing, 1999): the draws follow the posterior of the pooled records."
             .to_owned(),
-    }
+    };
+        // Whether records are weighted is decided by the search.
+        let weighted = " If the result says that records are weighted, this is the weighted posterior.";
+        if spec.weighs_chains() { words + weighted } else { words }
     },
     unused: unused_with_gradients,
     settings: |raw| Ok(OwnSettings { hmc: settings(raw)?, ..OwnSettings::default() }),

@@ -80,8 +80,8 @@ fn rows() -> impl Strategy<Value = Rows> {
     let any = || prop::array::uniform3(prop::array::uniform3(-1.0..1.0_f64));
     let of_size = (any(), prop_oneof![Just(7.9), Just(2.0), Just(0.3), Just(1e-6)])
         .prop_map(|(rows, size)| rows.map(|row| row.map(|x| size * x)));
-    let nearly_equal = (any(), 1e-12..1e-2_f64)
-        .prop_map(|(rows, by)| [rows[0], std::array::from_fn(|j| rows[0][j] + by * rows[1][j]), rows[2]]);
+    let nearly_equal =
+        (any(), 1e-12..1e-2_f64).prop_map(|(rows, by)| [rows[0], std::array::from_fn(|j| rows[0][j] + by * rows[1][j]), rows[2]]);
     let of_rank_1 = (any(), -4.0..4.0_f64).prop_map(|(rows, by)| [rows[0], rows[0].map(|x| by * x), [0.0; 3]]);
     let long = any().prop_map(|rows| [rows[0].map(|x| 7.9 * x), rows[1].map(|x| 1e-4 * x), rows[2].map(|x| 1e-8 * x)]);
     prop_oneof![4 => of_size, 2 => nearly_equal, 1 => of_rank_1, 1 => long]

@@ -7,7 +7,9 @@ use super::weighting::{plain_draws, weighted_plan};
 use super::{Field, Moves, Settings, TestQuery};
 use crate::sampler::adequacy::planned_for_shape;
 use crate::sampler::driven::{Started, Steps, Walk};
-use crate::sampler::{Coordinates, Forecast, Found, Means, Polished, RunReport, SamplerError, Target, Totals, Weighted, centred_records};
+use crate::sampler::{
+    Coordinates, Forecast, Found, Means, Polished, RunReport, SamplerError, Target, Totals, Weighted, centred_records,
+};
 use conclave_common::job::HmcTest;
 use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::mechanism::QueryKind;

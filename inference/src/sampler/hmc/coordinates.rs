@@ -1,9 +1,9 @@
 //! Coordinates in which the posterior is approximately standard normal, and the gradient and its noise in them.
 
+use crate::sampler::noisy_statistics::ChainFrame;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::frame::Frame as Shape;
 use crate::sampler::noisy_statistics::grouped::grouped;
-use crate::sampler::noisy_statistics::ChainFrame;
 use crate::sampler::noisy_statistics::scores::{FILLED, coded_extremes, longest};
 use crate::sampler::{Found, Matrix, Target, factor, frame_numbers};
 use conclave_common::model::{Leverage, ScoreModel};

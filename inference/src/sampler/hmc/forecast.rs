@@ -135,20 +135,20 @@ pub(crate) fn foresee(
     let target = Target::new(spec);
     let scores = target.scores()?;
     let mut budget = Allotment::new(spec, parties)?;
-    let mut found = GradientSearch::guessed_of_chains(&target, parties, &mut budget, mean, precision)?;
+    let (mut found, mut search_share) = GradientSearch::guessed_of_chains(&target, parties, &mut budget, mean, precision)?;
     let theta = target.space.theta_inside(spec, mean);
     let (coordinates, settings) = match weighted_plan(&target, &found, &budget, parties.len())? {
         Some(plan) => (plan.coordinates, plan.settings),
         None => {
             if found.frame.take().is_some() {
                 let _ = budget.split_off(PLAIN_SHARE);
+                search_share += PLAIN_SHARE * (1.0 - search_share);
             }
             let coordinates = Coordinates::new(&target, scores.as_ref(), found);
             let settings = Settings::new(&target, scores.as_ref(), &coordinates, &budget, parties.len())?;
             (coordinates, settings)
         }
     };
-    let search_share = 1.0 - budget.left();
     let sd = settings.sd(parties.len());
     let variances = coordinates.at(scores.as_ref(), &theta).map(|at| coordinates.noise(at.width, sd)).unwrap_or_default();
     let draws = settings.affordable - settings.warmup;

@@ -122,8 +122,15 @@ impl Answered {
         let Limits::Weighted(setting) = self.limits else { return inference };
         let (share_cut, mean_weight, shift) = self.lengths.summary(setting, self.usable.0);
         let Setting { radius, clip } = setting;
-        let weighted =
-            Weighted { radius, clip: Some(clip), share_cut, mean_weight, shift, plain_noise: progress.plain_noise, binary: facts.binary };
+        let weighted = Weighted {
+            radius,
+            clip: Some(clip),
+            share_cut,
+            mean_weight,
+            shift,
+            plain_noise: progress.plain_noise,
+            binary: facts.binary,
+        };
         inference.weighted = Some(weighted);
         inference.warnings.push(weighted.words());
         let moved = progress.table.as_ref().map_or(0.0, |(table, scale)| table.skew(clip, *scale) * self.usable.0.sqrt());

@@ -1,8 +1,8 @@
 //! The strategy of weighted regressions.
 
 use super::answered::Answered;
-use super::chain_frame::ChainFrame;
 use super::bounded_stage::{BoundedStage, Located};
+use super::chain_frame::ChainFrame;
 use super::half_way::HalfWay;
 use super::plan::Facts;
 use super::progress::{Phase, Progress};
