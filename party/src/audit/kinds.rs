@@ -267,8 +267,13 @@ impl Case {
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } | QueryKind::Table { .. } => (Vec::new(), Vec::new()),
             QueryKind::Gradient { .. } if is_weighed => {
                 let most = Leverage::MOST_ENTRY;
-                let entries = entries.into_iter().map(|entry| entry.clamp(-most, most));
-                (from, entries.chain(vec![0.0; dimension]).chain([TRACE]).collect())
+                // Half of the frames are nearly of the intercept alone: images of all records are then on the ball, in one direction.
+                let entry = |(at, entry): (usize, &f64)| match scale > 1.0 {
+                    true => entry.clamp(-most, most),
+                    false => 0.02 * entry + if at == 0 { 1.2 } else { 0.0 },
+                };
+                let rows: Vec<f64> = entries.iter().enumerate().map(entry).collect();
+                (from.iter().map(|x| 8.0 * x).collect(), [rows, vec![0.0; dimension], vec![TRACE]].concat())
             }
             QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => (from, [entries, vec![0.0; dimension]].concat()),
             QueryKind::Curvature { .. } => (from, vec![scale, 1.0]),
