@@ -9,10 +9,9 @@
 //! shortened. Ratios, gradients and remainders with the same numbers have the same bits of `w`.
 //!
 //! # Bounds
-//! Let a step move the coefficients by `a`, and let `s` be any vector, `e = a - T's`. Then `x'a = v's + x'e`. With `w |v| <= 1` and
-//! `w |v|² <= R`,
+//! Let a step move the coefficients by `a`, and let `s` be any vector, `e = a - T's`. Then `x'a = v's + x'e`. With `w |v|² <= R`,
 //!
-//!     w |x'a| <= |s| + sup |x'e|    and    sqrt(w) |x'a| <= sqrt(R) |s| + sup |x'e|,
+//!     sqrt(w) |x'a| <= sqrt(R) |s| + sup |x'e|
 //!
 //! over the declared columns. `s` is the solution of `T's = a` up to rounding, which `e` accounts for. Negating a step negates `s` and
 //! `e` bit for bit.
@@ -107,9 +106,9 @@ impl<'a> Leverage<'a> {
         Weigher { lengths: SquaredLengths::new(predictor, rows.chunks(self.frame.parameters())), trace: self.trace }
     }
 
-    /// Returns the bounds of `w |x'a|` and of `sqrt(w) |x'a|` over all records, for a step `a` of the coefficients. `sup` returns the
+    /// Returns the bound of `sqrt(w) |x'a|` over all records, for a step `a` of the coefficients. `sup` returns the
     /// least and the greatest value of a weighted sum of predictors over the declared columns, each of which is at most 1.
-    pub(super) fn movement(&self, step: &[f64], sup: impl Fn(&[f64]) -> (f64, f64)) -> [f64; 2] {
+    pub(super) fn movement(&self, step: &[f64], sup: impl Fn(&[f64]) -> (f64, f64)) -> f64 {
         let (order, rows) = (step.len(), self.rows());
         let entry = |i: usize, j: usize| rows[i * order + j];
         let s = solve(order, |i, j| entry(j, i), step).unwrap_or_else(|| vec![0.0; order]);
@@ -121,7 +120,7 @@ impl<'a> Leverage<'a> {
         let (low, high) = sup(&rest);
         let beside = high.max(-low) + rounding;
         let length = s.iter().map(|x| x * x).sum::<f64>().sqrt();
-        [1.0, self.trace.sqrt()].map(|factor| (factor * length + beside) * OUTWARD)
+        (self.trace.sqrt() * length + beside) * OUTWARD
     }
 }
 

@@ -90,13 +90,6 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         pass.ball(&slopes, &leverage.key(at), leverage.frame(), self.predictor.len(), self.predictor.has_intercept());
     }
 
-    fn leverage_ratio_bound(&self, [from, to]: [&[f64]; 2], leverage: &Leverage<'_>) -> Option<f64> {
-        let plain = self.likelihood.ratios(self.predictor, &Ends { from, to, own: None }).bound();
-        let step: Vec<f64> = from.iter().zip(to).map(|(from, to)| to - from).collect();
-        let [moved, _] = leverage.movement(&step, |direction| self.predictor.range(direction, 0.0, None));
-        self.takes_leverage().then(|| plain.min(L::STEEPEST * moved))
-    }
-
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3], leverage: Option<&Leverage<'_>>) -> Option<f64> {
         if leverage.is_some() && !self.takes_leverage() {
             return None;
@@ -107,7 +100,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
             let range = |direction: &[f64]| self.predictor.range(direction, 0.0, None);
             let (low, high) = range(&step);
             // The root of a record's weight is a factor on its movement: the bound is quadratic.
-            let moved = leverage.map_or(f64::INFINITY, |leverage| leverage.movement(&step, range)[1]);
+            let moved = leverage.map_or(f64::INFINITY, |leverage| leverage.movement(&step, range));
             (high.max(-low).min(moved), own.zip(own_to).map_or(0.0, logarithms_apart))
         };
         let points = [from, middle, to].map(|theta| self.split(theta));

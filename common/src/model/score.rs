@@ -164,12 +164,6 @@ pub trait ScoreModel: Send + Sync {
     /// As [`ScoreModel::gradient_kernel`].
     fn leverage_gradient_kernel(&self, _at: &[f64], _leverage: &Leverage<'_>, _pass: BlockPass<'_>) {}
 
-    /// Returns the public bound on one record's log ratio times its weight, in log-likelihood units. Swapping the ends gives the same
-    /// bits. `None` for a model without leverage weights.
-    fn leverage_ratio_bound(&self, _ends: [&[f64]; 2], _leverage: &Leverage<'_>) -> Option<f64> {
-        None
-    }
-
     /// Returns whether the model has scores and information of bounded influence; see [`Influence`].
     fn bounds_influence(&self) -> bool {
         false
