@@ -2,6 +2,7 @@
 //! penalty sweeps at their end.
 
 use super::enough::Enough;
+use super::gradient_search::locate_share;
 use super::penalty::Penalty;
 use super::stochastic_gradients::Polish;
 use super::{
@@ -48,9 +49,14 @@ pub(super) trait Walk: Send + Sized {
 
     fn start(means: &mut Means, found: Found) -> Result<Started<Self>, SamplerError>;
 
-    /// Returns whether chains on the plain posterior suit the result of a search with weights.
-    fn turns_plain(_means: &Means, _found: &Found) -> Result<bool, SamplerError> {
-        Ok(false)
+    /// Starts the search, whose share of the budget is subtracted.
+    fn search(target: &Target, parties: &[PartyMetadata], budget: &mut Allotment) -> Result<GradientSearch, SamplerError> {
+        GradientSearch::new(target, parties, budget.split_off(locate_share(&target.spec)))
+    }
+
+    /// Starts a further search, if chains on the plain posterior suit the result of one with weights.
+    fn further_search(_means: &mut Means, _found: &Found) -> Result<Option<GradientSearch>, SamplerError> {
+        Ok(None)
     }
 
     /// Returns the effective draws that the remaining budget allows, if it and not the job limits them.
@@ -105,7 +111,7 @@ impl<W: Walk> Driven<W> {
         let target = Target::new(spec);
         let mut budget = Allotment::new(spec, parties)?;
         Ok(Self {
-            search: Some(GradientSearch::of_chains(&target, parties, &mut budget)?.into()),
+            search: Some(W::search(&target, parties, &mut budget)?.into()),
             few: None,
             learnt: None,
             walk: None,
@@ -215,10 +221,10 @@ impl<W: Walk> Sampler for Driven<W> {
         let round = self.messages.answer(totals)?;
         if let Some(mut search) = self.search.take() {
             match search.absorb(&self.means.target, &round, totals)? {
-                Some(found) if W::turns_plain(&self.means, &found)? => {
-                    self.search = Some(GradientSearch::of_plain(&mut self.means, &found)?.into());
-                }
-                Some(found) => self.start(search, found)?,
+                Some(found) => match W::further_search(&mut self.means, &found)? {
+                    Some(further) => self.search = Some(further.into()),
+                    None => self.start(search, found)?,
+                },
                 None => self.search = Some(search),
             }
             return Ok(());

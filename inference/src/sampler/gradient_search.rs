@@ -3,13 +3,11 @@
 //!
 //! The information includes the correlations, along which a search coordinate by coordinate creeps.
 
-use super::hmc::{PLAIN_SHARE, search_share};
+use super::noisy_statistics::WeightedStrategy;
 use super::noisy_statistics::draws::draw;
-use super::noisy_statistics::gaussian::GaussianPrior;
 use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
-use super::noisy_statistics::{ChainFrame, WeightedStrategy};
-use super::{Allotment, Found, Inference, Matrix, SamplerError, Target, Totals, centred_records, factor};
+use super::{Allotment, Found, Inference, Matrix, SamplerError, Target, Totals, factor};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Query, Round};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
@@ -93,24 +91,18 @@ impl GradientSearch {
         Ok(Self { way: Way::Plain(ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?.into()), part })
     }
 
-    /// Starts the search of a job's chains with its share of the budget: with weights, where the job admits them, a frame can be learnt,
-    /// and plain chains may have too few effective draws. Errors: those of [`Self::new`]; the job insists on weights, and a party protects
-    /// another unit than rows.
-    pub(super) fn of_chains(target: &Target, parties: &[PartyMetadata], budget: &mut Allotment) -> Result<Self, SamplerError> {
-        if let Some(share) = search_share(target, parties)? {
-            let part = budget.clone().split_off(share);
-            if let Some(strategy) = WeightedStrategy::of_chains(target, target.scores()?.as_ref(), parties, &part)? {
-                let part = budget.split_off(share);
-                return Ok(Self { way: Way::Weighted(strategy.into(), centred_records(parties) as f64), part });
-            }
-        }
-        let part = budget.split_off(locate_share(&target.spec));
-        Self::new(target, parties, part)
+    /// Starts a search with weights, where chains without them would centre the gradients of `centred` records.
+    pub(super) fn weighted(strategy: WeightedStrategy, centred: f64, part: Allotment) -> Self {
+        Self { way: Way::Weighted(strategy.into(), centred), part }
     }
 
-    /// Starts a further search for the plain posterior at the result of one with weights. Errors: those of [`Self::new`].
-    pub(super) fn of_plain(Means { target, budget, parties }: &mut Means, found: &Found) -> Result<Self, SamplerError> {
-        let part = budget.split_off(PLAIN_SHARE);
+    /// Starts a further search for the plain posterior, with this share of the budget, at the result of one with weights. Errors: those of [`Self::new`].
+    pub(super) fn plain_after(
+        Means { target, budget, parties }: &mut Means,
+        found: &Found,
+        share: f64,
+    ) -> Result<Self, SamplerError> {
+        let part = budget.split_off(share);
         let Located { u, covariance, .. } = Located::of(found);
         let strategy = ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?;
         let strategy = strategy.restarted_at(target, &u, &covariance, part.left()).ok_or(SamplerError::NoScores)?;
@@ -128,32 +120,6 @@ impl GradientSearch {
     ) -> Result<Found, SamplerError> {
         let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
         Ok(ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?.guessed(target, mean, &covariance))
-    }
-
-    /// Returns the result of a job's search that would find a posterior with this mean and precision, in unconstrained values, with the
-    /// search's share of the budget, which is subtracted. Errors: those of [`Self::of_chains`].
-    pub(super) fn guessed_of_chains(
-        target: &Target,
-        parties: &[PartyMetadata],
-        budget: &mut Allotment,
-        mean: &[f64],
-        precision: &[Vec<f64>],
-    ) -> Result<(Found, f64), SamplerError> {
-        let scores = target.scores()?;
-        if let Some(share) = search_share(target, parties)? {
-            let part = budget.clone().split_off(share);
-            if WeightedStrategy::of_chains(target, scores.as_ref(), parties, &part)?.is_some() {
-                let found = Self::guessed(target, parties, budget.split_off(share), mean, precision)?;
-                let prior = GaussianPrior::of(&target.space);
-                let information =
-                    Matrix::from_fn(mean.len(), |i, j| precision[i][j] - if i == j { prior.precision[i] } else { 0.0 });
-                let records = centred_records(parties).max(1) as f64;
-                let frame = ChainFrame::guessed(scores.as_ref(), &found.coding, &information, records);
-                return Ok((Found { frame: Some(frame), ..found }, share));
-            }
-        }
-        let share = locate_share(&target.spec);
-        Ok((Self::guessed(target, parties, budget.split_off(share), mean, precision)?, share))
     }
 
     /// Returns the next queries. Errors: the budget is too small for them, or a query has no price.

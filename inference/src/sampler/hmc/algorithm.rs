@@ -3,15 +3,16 @@
 use super::dp_hmc::{self, Trajectory};
 use super::observations::Observations;
 use super::walker::Walker;
-use super::weighting::{plain_draws, weighted_plan};
+use super::weighting::{self, PLAIN_SHARE, plain_draws, weighted_plan};
 use super::{Field, Moves, Settings, TestQuery};
 use crate::sampler::adequacy::planned_for_shape;
 use crate::sampler::driven::{Started, Steps, Walk};
 use crate::sampler::{
-    Coordinates, Forecast, Found, Means, Polished, RunReport, SamplerError, Target, Totals, Weighted, centred_records,
+    Allotment, Coordinates, Forecast, Found, GradientSearch, Means, Polished, RunReport, SamplerError, Target, Totals, Weighted,
+    centred_records,
 };
 use conclave_common::job::HmcTest;
-use conclave_common::query::{Draw, Phase, Query, Round};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_privacy::mechanism::QueryKind;
 
 /// The chains and their progress.
@@ -95,9 +96,14 @@ impl Walk for Chains {
         Ok((Self { coordinates, settings, walkers, centred, kicks: 0, observations, weighted }, steps, None))
     }
 
-    fn turns_plain(means: &Means, found: &Found) -> Result<bool, SamplerError> {
-        let Means { target, budget, parties } = means;
-        Ok(found.frame.is_some() && weighted_plan(target, found, budget, parties.len())?.is_none())
+    fn search(target: &Target, parties: &[PartyMetadata], budget: &mut Allotment) -> Result<GradientSearch, SamplerError> {
+        weighting::search(target, parties, budget)
+    }
+
+    fn further_search(means: &mut Means, found: &Found) -> Result<Option<GradientSearch>, SamplerError> {
+        let Means { target, budget, parties } = &*means;
+        let is_plain = found.frame.is_some() && weighted_plan(target, found, budget, parties.len())?.is_none();
+        if is_plain { GradientSearch::plain_after(means, found, PLAIN_SHARE).map(Some) } else { Ok(None) }
     }
 
     fn allowed_by_budget(&self, _: &Steps, draws: u64) -> Option<f64> {

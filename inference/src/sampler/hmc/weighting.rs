@@ -4,41 +4,27 @@
 //! with [`ENOUGH`] planned effective draws is chosen, else the one with most. Every figure follows from released and public numbers.
 
 use super::Settings;
-use super::forecast::plain_outlook;
+use super::outlook::{ENOUGH, search_share};
 use crate::sampler::adequacy::planned_for_shape;
-use crate::sampler::{Allotment, Coordinates, Found, SamplerError, Target};
+use crate::sampler::gradient_search::{GradientSearch, locate_share};
+use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
+use crate::sampler::noisy_statistics::{ChainFrame, WeightedStrategy};
+use crate::sampler::{Allotment, Coordinates, Found, Matrix, SamplerError, Target, centred_records};
 use conclave_common::job::Weights;
 use conclave_common::query::PartyMetadata;
 
 /// Squared radii of the ball, in mean squared lengths of a record, in the order in which they are tried.
 const RADII: [f64; 4] = [4.0, 2.0, 1.4, 1.0];
-/// Planned effective draws that are enough.
-const ENOUGH: f64 = 40.0;
 /// Ratio of effective draws at which the error of plain chains is 1.1 times that of weighted ones.
 const HARDLY_MORE: f64 = 1.21;
-/// Default share of the budget for the search of weighted chains. A smaller one ends too far from the posterior.
-const SEARCH_SHARE: f64 = 0.15;
 /// Share of the budget for a further search where it leads to plain chains.
-pub(crate) const PLAIN_SHARE: f64 = 0.05;
+pub(super) const PLAIN_SHARE: f64 = 0.05;
 
 /// Chains on a weighted posterior, as planned.
 pub(crate) struct WeightedPlan {
     pub(crate) coordinates: Coordinates,
     pub(crate) settings: Settings,
     pub(crate) radius: f64,
-}
-
-/// Returns the share of the budget for a search with weights, if the job's chains may be weighted; `None` where plain chains have enough
-/// effective draws even in the worse case, so that nothing need be learnt.
-///
-/// # Errors
-/// Those of [`super::outlook`].
-pub(in crate::sampler) fn search_share(target: &Target, parties: &[PartyMetadata]) -> Result<Option<f64>, SamplerError> {
-    if !target.spec.weighs_chains() {
-        return Ok(None);
-    }
-    let sharp = target.spec.weights == Weights::Auto && plain_outlook(&target.spec, parties)?.worse <= ENOUGH.sqrt().recip();
-    Ok((!sharp).then(|| target.spec.sampler.hmc.locate_share.unwrap_or(SEARCH_SHARE)))
 }
 
 /// Returns the planned effective draws of plain chains at a search's result, with a share of the budget less; 0 where the budget is too
@@ -101,4 +87,52 @@ pub(super) fn weighted_plan(
         (None, Some(why)) if plain == 0.0 => Err(why),
         (best, _) => Ok(best),
     }
+}
+
+/// Starts the search of a job's chains with its share of the budget: with weights, where the job admits them, a frame can be learnt, and
+/// plain chains may have too few effective draws.
+///
+/// # Errors
+/// Those of [`GradientSearch::new`]; the job insists on weights, and a party protects another unit than rows.
+pub(super) fn search(target: &Target, parties: &[PartyMetadata], budget: &mut Allotment) -> Result<GradientSearch, SamplerError> {
+    if let Some((share, strategy)) = frame_search(target, parties, budget)? {
+        return Ok(GradientSearch::weighted(strategy, centred_records(parties) as f64, budget.split_off(share)));
+    }
+    GradientSearch::new(target, parties, budget.split_off(locate_share(&target.spec)))
+}
+
+/// Returns the search for a frame and its share of the budget, if there is one.
+fn frame_search(
+    target: &Target,
+    parties: &[PartyMetadata],
+    budget: &Allotment,
+) -> Result<Option<(f64, WeightedStrategy)>, SamplerError> {
+    let Some(share) = search_share(target, parties)? else { return Ok(None) };
+    let part = budget.clone().split_off(share);
+    let strategy = WeightedStrategy::of_chains(target, target.scores()?.as_ref(), parties, &part)?;
+    Ok(strategy.map(|strategy| (share, strategy)))
+}
+
+/// Returns the result of a job's search that would find a posterior with this mean and precision, in unconstrained values, with the
+/// search's share of the budget, which is subtracted.
+///
+/// # Errors
+/// Those of [`search`].
+pub(super) fn guessed(
+    target: &Target,
+    parties: &[PartyMetadata],
+    budget: &mut Allotment,
+    mean: &[f64],
+    precision: &[Vec<f64>],
+) -> Result<(Found, f64), SamplerError> {
+    let Some((share, _)) = frame_search(target, parties, budget)? else {
+        let share = locate_share(&target.spec);
+        return Ok((GradientSearch::guessed(target, parties, budget.split_off(share), mean, precision)?, share));
+    };
+    let found = GradientSearch::guessed(target, parties, budget.split_off(share), mean, precision)?;
+    let prior = GaussianPrior::of(&target.space);
+    let information = Matrix::from_fn(mean.len(), |i, j| precision[i][j] - if i == j { prior.precision[i] } else { 0.0 });
+    let records = centred_records(parties).max(1) as f64;
+    let frame = ChainFrame::guessed(target.scores()?.as_ref(), &found.coding, &information, records);
+    Ok((Found { frame: Some(frame), ..found }, share))
 }

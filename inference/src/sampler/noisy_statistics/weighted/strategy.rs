@@ -87,7 +87,6 @@ impl WeightedStrategy {
         let of_chains = |mut strategy: Self| {
             // Whether the chains are weighted is decided after the search.
             strategy.facts.may_be_plain = false;
-            strategy.competitor = None;
             strategy
         };
         Ok(strategy.map(of_chains))
