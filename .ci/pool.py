@@ -34,6 +34,7 @@ LEFT_OUT = {
 LONG = {
     "a_gaussian_posterior_of_ten",
     "a_hundred_thousand_replicates_come_close_to_the_claim_and_never_above",
+    "adult_with_12_parameters_by_weighted_chains",
     "correlated_predictors_reach_the_simulated_error",
     "counts_reach_the_simulated_error",
     "every_call_of_sampled_jobs_fails",

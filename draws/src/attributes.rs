@@ -40,8 +40,8 @@ pub fn at_end(spec: &JobSpec, job: &str, result: &RunResult) -> Map<String, Valu
     if let Some(job) = &result.refit_of {
         attributes.insert("refit_of".to_owned(), json!(job));
     }
-    if let Some(inference) = &result.report.inference {
-        attributes.insert("estimand".to_owned(), json!(estimand(inference)));
+    if let Some(estimand) = estimand(spec, &result.report) {
+        attributes.insert("estimand".to_owned(), json!(estimand));
     }
     if let Some(weighted) = &result.report.weighted {
         attributes.insert("weighted".to_owned(), json!(weighted));

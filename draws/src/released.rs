@@ -1,6 +1,7 @@
 //! Results of runs that infer from few releases.
 
-use conclave_inference::sampler::Inference;
+use conclave_common::job::JobSpec;
+use conclave_inference::sampler::{Inference, RunReport};
 
 /// Describes the share of noise in the reported spread, for the parameter with the largest share.
 pub(crate) fn budget_error(inference: &Inference) -> String {
@@ -16,9 +17,13 @@ pub(crate) fn budget_error(inference: &Inference) -> String {
     )
 }
 
-/// Returns the word for the fit whose parameters the run estimates.
-pub(crate) fn estimand(inference: &Inference) -> &'static str {
-    if inference.weighted.is_some() { "weighted" } else { "plain" }
+/// Returns the word for the fit whose parameters the run estimates; `None` for chains that weight no record.
+pub(crate) fn estimand(spec: &JobSpec, report: &RunReport) -> Option<&'static str> {
+    let (names, weighted) = match &report.inference {
+        Some(inference) => (true, inference.weighted.is_some()),
+        None => (spec.weighs_chains(), report.weighted.is_some()),
+    };
+    names.then_some(if weighted { "weighted" } else { "plain" })
 }
 
 #[cfg(test)]

@@ -242,17 +242,13 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let names = model.parameter_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
     let rows = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains));
+    let estimand = estimand(spec, &outcome.report);
+    let rows = rows.map(|row| PosteriorRow { estimand, ..row });
     let posterior: Vec<PosteriorRow> = match &outcome.report.inference {
-        Some(inference) => {
-            let estimand = Some(estimand(inference));
-            rows.zip(&inference.noise_share)
-                .map(|(row, share)| PosteriorRow { estimand, ..row.with_noise_share(*share) })
-                .collect()
-        }
+        Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
         None => rows.collect(),
     };
     let original = model::in_original_units(model.as_ref(), &samples);
-    let estimand = outcome.report.inference.as_ref().map(estimand);
     let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
         let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
         PosteriorRow { estimand, ..PosteriorRow::new(name, &chains) }

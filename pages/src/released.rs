@@ -62,8 +62,8 @@ pub fn inadequacy_notice(result: &Value) -> Markup {
     html! { (notice(Tone::Warning, "Not an adequate answer", &body, false)) @if !checks.is_empty() { (checks.html()) } }
 }
 
-/// Returns the columns of the noise in the posterior's table, and of the estimand of a weighted fit; none for a run whose intervals
-/// contain no noise of a release.
+/// Returns the columns of the noise in the posterior's table, for a run whose intervals contain that of a release, and of the estimand of a
+/// weighted fit.
 pub fn noise_columns(result: &Value) -> &'static [Column<'static, Value>] {
     const NOISE: [Column<'static, Value>; 3] = [
         ("sd without noise", &|row| known(&row["sd_data"], number)),
@@ -71,7 +71,8 @@ pub fn noise_columns(result: &Value) -> &'static [Column<'static, Value>] {
         ("estimand", &|row| Cell::name(text(row, "estimand"))),
     ];
     match (is_from_releases(result), result["weighted"].is_object()) {
-        (false, _) => &[],
+        (false, false) => &[],
+        (false, true) => &NOISE[2..],
         (true, false) => &NOISE[..2],
         (true, true) => &NOISE,
     }

@@ -133,7 +133,10 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
             ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point and its scaling")
         }
         Points::Three => (
-            from % 3 == 0 && (1..=MAX_ORDER).contains(&dimension) && to == Remainder::length(dimension),
+            // One more number where records have weights.
+            from % 3 == 0
+                && (1..=MAX_ORDER).contains(&dimension)
+                && to.checked_sub(Remainder::length(dimension)).is_some_and(|more| more <= 1),
             "three points and the weights of the gradient at the second",
         ),
         Points::Two => (from == to && (1..=MAX_PARAMETERS).contains(&from), "the same number in both, 1 to 4096"),

@@ -28,6 +28,9 @@ impl ErrorByWeights {
     pub(super) fn text(&self, spec: &JobSpec) -> String {
         let range = |Range { best, worse }: Range| format!("{best:.2} to {worse:.2}");
         let rule = match spec.weights {
+            _ if spec.weighs_chains() && spec.weights == Weights::Auto => {
+                "The releases choose \"never\" where its chains have 40 planned effective draws, or hardly fewer than weighted ones."
+            }
             Weights::Auto => "The releases choose \"never\" where its noise is at most half a posterior sd, or hardly larger.",
             _ => "Where the model does not hold, a weighted fit estimates something else than a plain one.",
         };

@@ -49,6 +49,14 @@ impl Extension<'_> {
                            with algorithm = \"penalty\" whose chains start where this one ended (sampler.starts)";
             return Err(JobError::new("sampler.polish", message));
         }
+        if old.weighs_chains() {
+            let message = format!(
+                "a run of chains with weights = \"{}\" can't be extended: its extension would search a frame of its own, and draw from another \
+                 posterior: submit the job again with a larger budget",
+                old.weights.as_str()
+            );
+            return Err(JobError::new("model.weights", message));
+        }
         let names = old.model.parameter_names();
         let states = &self.end.states;
         let chains = old.sampler.chains as usize;
@@ -189,6 +197,17 @@ delta = 1e-6
         let end = Continuation { radii: None, states: Vec::new() };
         let error = Extension { job: ID, end: &end, draws: None, epsilon: None }.of(&job).unwrap_err();
         assert!(error.key == "sampler.polish" && error.to_string().contains("sampler.starts"), "{error}");
+    }
+
+    #[test]
+    fn a_run_of_weighted_chains_is_not_extended() {
+        let job = "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"hmc\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
+                   predictors = [\"x\"]\nweights = \"auto\"\n[columns]\ny = { binary = true }\nx = { min = 0, max = 1 }\n\
+                   [privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+        let end = Continuation { radii: None, states: vec![vec![0.0; 2]; 4] };
+        let error = Extension { job: ID, end: &end, draws: None, epsilon: None }.of(job).unwrap_err();
+        assert!(error.key == "model.weights" && error.to_string().contains("another posterior"), "{error}");
+        assert!(Extension { job: ID, end: &end, draws: None, epsilon: None }.of(&job.replace("auto", "never")).is_ok());
     }
 
     #[test]

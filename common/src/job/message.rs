@@ -57,11 +57,13 @@ impl JobSpec {
             // A score, an information and a table in a frame.
             messages.push((3, vector + 2 + Influence::MOST_EDGES));
         }
+        // R, at the end of a query of weighted chains.
+        let trace = usize::from(self.weighs_chains());
         if asks(QueryKind::Gradient { parameters }) {
-            messages.push((of_chains, vector));
+            messages.push((of_chains, vector + trace));
         }
         if asks(QueryKind::Remainder { parameters }) {
-            messages.push((chains, 3 * d + if vector > 0 { Remainder::length(d) } else { 0 }));
+            messages.push((chains, 3 * d + if vector > 0 { Remainder::length(d) + trace } else { 0 }));
         }
         if self.algorithm.proposes() && asks(QueryKind::Ratio) || self.runs_dp_hmc() || self.sampler.stochastic.polish > 0 {
             // Beside the chains' own ratios: a count of clipped units, and a second moment.

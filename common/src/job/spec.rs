@@ -200,6 +200,12 @@ impl JobSpec {
         (self.algorithm.declaration().releases)(self)
     }
 
+    /// Returns whether the job's chains may weight records by their predictors.
+    #[must_use]
+    pub fn weighs_chains(&self) -> bool {
+        self.weights != Weights::Never && self.algorithm == Algorithm::Hmc
+    }
+
     /// Returns whether the job uses queries of this kind.
     #[must_use]
     pub fn asks(&self, kind: QueryKind) -> bool {
@@ -210,7 +216,8 @@ impl JobSpec {
             _ => true,
         };
         let sampled = !(kind.is_sampled() || kind == QueryKind::SecondMoment) || self.privacy.blocks.is_some();
-        sampled && of_a_step && self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
+        let of_a_frame = self.weighs_chains() && matches!(kind, QueryKind::Table { .. });
+        sampled && of_a_step && self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage || of_a_frame
     }
 
     /// Returns the table of the model's outcome and predictors, if a job that releases once uses it and nothing else: where

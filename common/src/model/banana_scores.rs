@@ -19,6 +19,7 @@
 //! the step negates it exactly.
 
 use super::banana_law::{BananaLaw, CORNERS, Constants, check};
+use super::leverage::Leverage;
 use super::remainder::{Along, give_remainders};
 use super::score::{Remainder, ScoreModel};
 use conclave_privacy::pass::BlockPass;
@@ -172,7 +173,7 @@ impl ScoreModel for BananaScores<'_> {
         pass.ball(&At::new(self.0, at), at, frame, SHAPE.0, SHAPE.1);
     }
 
-    fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
+    fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3], _leverage: Option<&Leverage<'_>>) -> Option<f64> {
         let BananaLaw { scales: [_, (centre, half_width)], bend, precision } = *self.0;
         let by = [to[0] - from[0], to[1] - from[1]];
         let (sum, off) = (from[0] + to[0], 2.0 * middle[0] - (from[0] + to[0]));

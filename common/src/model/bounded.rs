@@ -1,6 +1,7 @@
 //! The kernels of bounded influence of a regression: score, information, and tables of residuals and lengths; see [`super::Influence`].
 
 use super::influence::Influence;
+use super::leverage::SquaredLengths;
 use super::linear_predictor::LinearPredictor;
 use super::slopes::{Slopes, Standardised};
 use super::table::NOWHERE;
@@ -16,7 +17,7 @@ pub(super) struct Bounded<L: Slopes> {
     eta: WeightedSum,
     at: L::At,
     /// The components of a record's image.
-    images: Vec<WeightedSum>,
+    lengths: SquaredLengths,
     clip: f64,
     trace: f64,
     parameters: usize,
@@ -30,14 +31,15 @@ impl<L: Slopes> Bounded<L> {
         (coefficients, own): (&[f64], Option<f64>),
         influence: &Influence<'_>,
     ) -> Self {
-        let row = |k: usize| predictor.weighted_without_offset(&influence.frame().row(k)[..coefficients.len()]);
+        let frame = influence.frame();
+        let rows = (0..coefficients.len()).map(|k| &frame.row(k)[..coefficients.len()]);
         Self {
             eta: predictor.weighted(coefficients),
             at: likelihood.slopes_at(own),
-            images: (0..coefficients.len()).map(row).collect(),
+            lengths: SquaredLengths::new(predictor, rows),
             clip: influence.clip,
             trace: influence.trace,
-            parameters: influence.frame().parameters(),
+            parameters: frame.parameters(),
             half_way: influence.half_way.map(|point| predictor.weighted(&point[..coefficients.len()])),
         }
     }
@@ -48,12 +50,13 @@ impl<L: Slopes> Bounded<L> {
         (coefficients, own): (&[f64], Option<f64>),
     ) -> Self {
         let (eta, at) = (predictor.weighted(coefficients), likelihood.slopes_at(own));
-        Self { eta, at, images: Vec::new(), clip: Influence::MOST_CLIP, trace: 1.0, parameters: 0, half_way: None }
+        let lengths = SquaredLengths { images: Vec::new() };
+        Self { eta, at, lengths, clip: Influence::MOST_CLIP, trace: 1.0, parameters: 0, half_way: None }
     }
 
     /// Gives the kernel of information to a pass.
     pub(super) fn give_information(&self, pass: BlockPass<'_>) {
-        let places: Vec<Place> = (0..self.images.len()).map(|component| Place { vector: 0, component }).collect();
+        let places: Vec<Place> = (0..self.lengths.images.len()).map(|component| Place { vector: 0, component }).collect();
         pass.trace(self, self.parameters, &places);
     }
 
@@ -83,16 +86,6 @@ impl<L: Slopes> Bounded<L> {
             eta[i] = (weight * slope / (most * self.trace)).sqrt() * of.root * shortened + 0.0 * of.residual;
         }
     }
-
-    /// Fills in the squared lengths of the images of unscaled predictors.
-    #[inline(always)]
-    fn squares(&self, rows: &Tile<'_>, image: &mut [f64], squares: &mut [f64]) {
-        squares.fill(0.0);
-        for one in &self.images {
-            one.fill(rows, image);
-            squares.iter_mut().zip(&*image).for_each(|(square, part)| *square += part * part);
-        }
-    }
 }
 
 impl<L: Slopes> Sloped for Bounded<L> {
@@ -101,7 +94,7 @@ impl<L: Slopes> Sloped for Bounded<L> {
         let mut image = [0.0; SMALL_TILE];
         let records = rows.len();
         let (eta, own, outcome) = (&mut eta.0[..records], &mut own.0[..records], &rows.outcome()[..records]);
-        self.squares(rows, &mut image[..records], own);
+        self.lengths.fill(rows, &mut image[..records], own);
         self.eta.fill(rows, eta);
         for i in 0..records {
             let Standardised { root, residual, .. } = L::standardised(&self.at, outcome[i], eta[i], self.clip);
@@ -125,7 +118,7 @@ impl<L: Slopes> Columns for Bounded<L> {
         let records = rows.len();
         let squares = &mut squares.0[..records];
         squares.fill(0.0);
-        for (column, image) in columns.iter_mut().zip(&self.images) {
+        for (column, image) in columns.iter_mut().zip(&self.lengths.images) {
             image.fill(rows, &mut column[..records]);
             squares.iter_mut().zip(&*column).for_each(|(square, part)| *square += part * part);
         }
@@ -152,7 +145,7 @@ impl<L: Slopes> Columns for Variance<L> {
         let records = rows.len();
         let [column] = columns else { return };
         let (eta, other, column) = (&mut eta.0[..records], &mut other.0[..records], &mut column[..records]);
-        self.0.squares(rows, other, column);
+        self.0.lengths.fill(rows, other, column);
         self.0.factors(rows, [eta, other], column, true);
         column.iter_mut().zip(eta).for_each(|(square, factor)| *square = square.sqrt() * *factor);
     }
@@ -180,7 +173,7 @@ impl<'a, L: Slopes> BetweenEdges<'a, L> {
     #[inline(always)]
     fn fill_codes(&self, rows: &Tile<'_>, codes: &mut [f64], [image, eta]: [&mut [f64]; 2]) {
         let outcome = &rows.outcome()[..codes.len()];
-        self.bounded.squares(rows, image, codes);
+        self.bounded.lengths.fill(rows, image, codes);
         self.bounded.eta.fill(rows, eta);
         for i in 0..codes.len() {
             let Standardised { root, residual, .. } = L::standardised(&self.bounded.at, outcome[i], eta[i], f64::INFINITY);

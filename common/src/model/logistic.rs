@@ -93,6 +93,8 @@ impl Slopes for Logistic {
 
     const MONOTONE: bool = true;
 
+    const STEEPEST: f64 = 1.0;
+
     const BOUNDS_INFLUENCE: bool = true;
 
     fn table_outcomes(&self) -> Option<Outcomes> {

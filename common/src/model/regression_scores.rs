@@ -5,6 +5,7 @@ use super::cell_moments::CellMoments;
 use super::combinations::Combinations;
 use super::gradient::RegressionSlopes;
 use super::influence::Influence;
+use super::leverage::{Leverage, Weighed};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
@@ -78,12 +79,29 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         pass.ball(&slopes, at, frame, self.predictor.len(), self.predictor.has_intercept());
     }
 
-    fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
+    fn takes_leverage(&self) -> bool {
+        L::STEEPEST <= 1.0 && !self.own
+    }
+
+    fn leverage_gradient_kernel(&self, at: &[f64], leverage: &Leverage<'_>, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
+        let slopes = RegressionSlopes::new(self.likelihood, self.predictor, self.split(at));
+        let slopes = Weighed { slopes, weigher: Some(leverage.weigher(self.predictor)) };
+        pass.ball(&slopes, &leverage.key(at), leverage.frame(), self.predictor.len(), self.predictor.has_intercept());
+    }
+
+    fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3], leverage: Option<&Leverage<'_>>) -> Option<f64> {
+        if leverage.is_some() && !self.takes_leverage() {
+            return None;
+        }
         let half = |a: &[f64], b: &[f64]| {
             let ((a, own), (b, own_to)) = (self.split(a), self.split(b));
             let step: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
-            let (low, high) = self.predictor.range(&step, 0.0, None);
-            (high.max(-low), own.zip(own_to).map_or(0.0, logarithms_apart))
+            let range = |direction: &[f64]| self.predictor.range(direction, 0.0, None);
+            let (low, high) = range(&step);
+            // The root of a record's weight is a factor on its movement: the bound is quadratic.
+            let moved = leverage.map_or(f64::INFINITY, |leverage| leverage.movement(&step, range));
+            (high.max(-low).min(moved), own.zip(own_to).map_or(0.0, logarithms_apart))
         };
         let points = [from, middle, to].map(|theta| self.split(theta));
         let ends = points.map(|(coefficients, _)| self.predictors(coefficients));
@@ -120,7 +138,9 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     fn bounded_gradient_kernel(&self, at: &[f64], influence: &Influence<'_>, pass: BlockPass<'_>) {
         self.predictor.check(pass.columns());
         let bounded = Bounded::new((self.likelihood, self.predictor), self.split(at), influence);
-        pass.ball(&bounded, at, influence.frame(), self.predictor.len(), self.predictor.has_intercept());
+        // No other gradient has as many numbers, so no remainder takes its weights for its own.
+        let key = [at, &[influence.clip, influence.trace]].concat();
+        pass.ball(&bounded, &key, influence.frame(), self.predictor.len(), self.predictor.has_intercept());
     }
 
     fn bounded_information_kernel(&self, at: &[f64], influence: &Influence<'_>, pass: BlockPass<'_>) {

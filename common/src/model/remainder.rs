@@ -13,8 +13,12 @@
 //! around `m`, the log ratio differs from the slope times `u + v` by at most `(F b^2 + G a^2) / 2` downwards and
 //! `(G b^2 + F a^2) / 2` upwards. If the family's own parameter moves too, `F b^2` becomes a quadratic form in both movements.
 //! [`conclave_privacy::pass::lattice_frame`] bounds the rounding of a vector. Swapping the ends gives the same bits.
+//!
+//! With leverage weights `w`, the slopes and the log ratio are multiplied by `w`, and `sqrt(w) u` and `sqrt(w) v` take the place of the
+//! movements in the bound; [`super::leverage`] bounds those.
 
 use super::gradient::RegressionSlopes;
+use super::leverage::{Leverage, Weighed, Weigher};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::moves::Moves;
@@ -67,6 +71,11 @@ pub(super) trait Along {
         scratch: &'r mut Scratch,
     ) -> (&'r [f64], Self::Moved<'r>);
 
+    /// Fills in the records' leverage weights, if they have any.
+    ///
+    /// Mark implementations `#[inline(always)]`.
+    fn weights(&self, _rows: &Tile<'_>, _weights: &mut [f64]) {}
+
     /// Passes the log ratio of each record to the visitor.
     fn log_ratios(&self, moved: &Self::Moved<'_>, visitor: &mut impl KernelVisitor);
 }
@@ -77,14 +86,24 @@ struct RegressionAlong<'a, L: Likelihood> {
     middle: (&'a [f64], Option<f64>),
     constants: L::Constants,
     moves: Moves,
+    leverage: Option<&'a Leverage<'a>>,
+    weigher: Option<Weigher>,
 }
 
 impl<L: Likelihood> Along for RegressionAlong<'_, L> {
-    type Slopes = RegressionSlopes<L>;
+    type Slopes = Weighed<RegressionSlopes<L>>;
     type Moved<'r> = TileStep<'r>;
 
-    fn slopes(&self) -> RegressionSlopes<L> {
-        RegressionSlopes::new(self.of.0, self.of.1, self.middle)
+    fn slopes(&self) -> Self::Slopes {
+        let slopes = RegressionSlopes::new(self.of.0, self.of.1, self.middle);
+        Weighed { slopes, weigher: self.leverage.map(|leverage| leverage.weigher(self.of.1)) }
+    }
+
+    #[inline(always)]
+    fn weights(&self, rows: &Tile<'_>, weights: &mut [f64]) {
+        if let Some(weigher) = &self.weigher {
+            weigher.fill(rows, weights);
+        }
     }
 
     #[inline(always)]
@@ -128,11 +147,14 @@ pub(super) fn of_regression<L: Likelihood>(
     step: &Remainder<'_>,
     pass: BlockPass<'_>,
 ) {
+    let leverage = step.leverage();
     let along = |predictors: &[f64]| RegressionAlong {
         of: (likelihood, predictor),
         middle,
         constants: likelihood.constants(predictor, &ends),
         moves: Moves::new(predictor.weighted_without_offset(predictors), predictor.moves(ends.from, ends.to)),
+        leverage: leverage.as_ref(),
+        weigher: leverage.as_ref().map(|leverage| leverage.weigher(predictor)),
     };
     give_remainders(step, (predictor.len(), predictor.has_intercept()), along, pass);
 }
@@ -151,7 +173,8 @@ pub(super) fn give_remainders<A: Along>(
         let frame = LatticeFrame::new(step.frame, coefficients);
         Weights::Made(along.slopes(), Box::new(BoundedVectors::new(pass.arch(), frame, intercept)))
     };
-    let kept = pass.cached_weights(step.frame.query_at(step.points[1]));
+    let key = step.leverage().map(|leverage| leverage.key(step.points[1]));
+    let kept = pass.cached_weights(step.frame.query_at(key.as_deref().unwrap_or(step.points[1])));
     let kernel = RemainderKernel {
         weights: kept.map_or_else(made, Weights::Kept),
         along,
@@ -171,7 +194,7 @@ impl<A: Along> Values for RemainderKernel<A> {
             Weights::Made(_, vectors) => vectors.room(),
         };
         let scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
-        Kept { vectors, sums: [NONE; 3], along: NONE, scratch }
+        Kept { vectors, sums: [NONE; 3], along: NONE, leverage: TileLane([1.0; SMALL_TILE]), scratch }
     }
 
     /// Computes the remainder of each of `rows`.
@@ -191,13 +214,17 @@ impl<A: Along> Values for RemainderKernel<A> {
             along[i] = self.own.mul_add(own[i], of_predictors);
         }
         let along = &*along;
-        self.along.log_ratios(&moved, &mut Left { along, values, power: self.power, constant: self.constant });
+        let leverage = &mut room.leverage.0[..along.len()];
+        self.along.weights(rows, leverage);
+        self.along.log_ratios(&moved, &mut Left { along, leverage, values, power: self.power, constant: self.constant });
     }
 }
 
 /// Subtracts from each log ratio the inner product of its vector with the step.
 struct Left<'a> {
     along: &'a [f64],
+    /// The records' leverage weights, or 1.
+    leverage: &'a [f64],
     values: &'a mut [f64],
     power: f64,
     constant: f64,
@@ -208,11 +235,11 @@ impl KernelVisitor for Left<'_> {
     fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
         let records = self.values.len();
         let columns = columns.map(|column| &column[..records]);
-        let along = &self.along[..records];
+        let (along, leverage) = (&self.along[..records], &self.leverage[..records]);
         for i in 0..records {
             let ratio = ratio(constants, std::array::from_fn(|k| columns[k][i]));
             // An inert record has no log ratio, but still a vector: the shift of the frame.
-            let ratio = if ratio.is_nan() { 0.0 } else { self.power * ratio };
+            let ratio = if ratio.is_nan() { 0.0 } else { leverage[i] * (self.power * ratio) };
             self.values[i] = ratio - (along[i] + self.constant);
         }
     }
@@ -226,5 +253,6 @@ pub(super) struct Kept {
     /// The inner products with the step, and the movement.
     sums: [TileLane<f64>; 3],
     along: TileLane<f64>,
+    leverage: TileLane<f64>,
     scratch: Scratch,
 }

@@ -3,6 +3,7 @@
 
 use super::combinations::Combinations;
 use super::influence::Influence;
+use super::leverage::Leverage;
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
 use conclave_privacy::mechanism::GRADIENT_UNITS;
@@ -29,6 +30,8 @@ pub struct Remainder<'a> {
     pub constant: f64,
     /// The factor on each record's log ratio: the power of the likelihood. It is 1 except in a tempered model.
     pub power: f64,
+    /// R of the records' leverage weights, if they have any.
+    pub trace: Option<f64>,
 }
 
 impl<'a> Remainder<'a> {
@@ -38,23 +41,27 @@ impl<'a> Remainder<'a> {
         Frame::length(parameters) + parameters + 1
     }
 
-    /// Creates a step from its three points, one after the other, and its frame, weights and constant. Returns `None` if the
-    /// number of values does not fit.
+    /// Creates a step from its three points, one after the other, and its frame, weights and constant, and R if records have leverage
+    /// weights. Returns `None` if the number of values does not fit, or these have no [`Leverage`].
     #[must_use]
     pub fn new(points: &'a [f64], numbers: &'a [f64], parameters: usize) -> Option<Self> {
-        if parameters == 0 || points.len() != 3 * parameters || numbers.len() != Self::length(parameters) {
+        let length = Self::length(parameters);
+        if parameters == 0 || points.len() != 3 * parameters || !(length..=length + 1).contains(&numbers.len()) {
             return None;
         }
         let (frame, rest) = numbers.split_at(Frame::length(parameters));
         let (weights, constant) = rest.split_at(parameters);
         let point = |k: usize| &points[k * parameters..(k + 1) * parameters];
-        Some(Self {
-            points: [point(0), point(1), point(2)],
-            frame: Frame::new(frame, parameters)?,
-            weights,
-            constant: constant.first().copied()?,
-            power: 1.0,
-        })
+        let (points, trace) = ([point(0), point(1), point(2)], constant.get(1).copied());
+        let (frame, constant) = (Frame::new(frame, parameters)?, constant.first().copied()?);
+        let step = Self { points, frame, weights, constant, power: 1.0, trace };
+        (trace.is_none() || step.leverage().is_some()).then_some(step)
+    }
+
+    /// Returns the leverage weights of the records, if they have any.
+    #[must_use]
+    pub fn leverage(&self) -> Option<Leverage<'a>> {
+        Leverage::of(self.frame, self.trace?)
     }
 
     /// Returns the public bound on one record's contribution, in log-likelihood units. `second_order` is
@@ -118,8 +125,9 @@ pub trait ScoreModel: Send + Sync {
     /// in log-likelihood units.
     ///
     /// It bounds `|log p(y | to) - log p(y | from) - gradient(middle) . (to - from)|` over the declared columns, where the three
-    /// points are `from`, `middle`, `to`. Swapping the ends gives the same bits. `None` for a model without a bound.
-    fn remainder_bound(&self, _points: [&[f64]; 3]) -> Option<f64> {
+    /// points are `from`, `middle`, `to`. With leverage weights, it is the bound of that distance times the record's weight. Swapping the
+    /// ends gives the same bits. `None` for a model without a bound, or without leverage weights.
+    fn remainder_bound(&self, _points: [&[f64]; 3], _leverage: Option<&Leverage<'_>>) -> Option<f64> {
         None
     }
 
@@ -145,14 +153,24 @@ pub trait ScoreModel: Send + Sync {
     /// As [`ScoreModel::gradient_kernel`].
     fn curvature_kernel(&self, at: &[f64], scales: [f64; 2], pass: BlockPass<'_>);
 
+    /// Returns whether records may have leverage weights; see [`Leverage`].
+    fn takes_leverage(&self) -> bool {
+        false
+    }
+
+    /// Gives a pass the kernel of each record's gradient times its weight. A model without leverage weights gives none.
+    ///
+    /// # Panics
+    /// As [`ScoreModel::gradient_kernel`].
+    fn leverage_gradient_kernel(&self, _at: &[f64], _leverage: &Leverage<'_>, _pass: BlockPass<'_>) {}
+
     /// Returns whether the model has scores and information of bounded influence; see [`Influence`].
     fn bounds_influence(&self) -> bool {
         false
     }
 
     /// Gives a pass the kernel of each record's score of bounded influence at a point, over the clip. The slope in the family's own
-    /// parameter is 0. A model without bounded influence gives none. No remainder follows such a score: the weights that a pass
-    /// stores are those of a plain gradient in the same frame.
+    /// parameter is 0. A model without bounded influence gives none. No remainder follows such a score.
     ///
     /// # Panics
     /// As [`ScoreModel::gradient_kernel`].

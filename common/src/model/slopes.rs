@@ -44,6 +44,10 @@ pub(super) trait Slopes: Send + Sync {
     /// True if the slope in the linear predictor decreases in it and increases in the outcome, and there is no own parameter.
     const MONOTONE: bool = false;
 
+    /// The greatest magnitude of the slope in the linear predictor over every outcome and every point. Records of a family with a slope
+    /// of at most 1 may have leverage weights.
+    const STEEPEST: f64 = f64::INFINITY;
+
     /// True if [`Slopes::standardised`] is defined.
     const BOUNDS_INFLUENCE: bool = false;
 

@@ -5,6 +5,7 @@
 
 use super::influence::Influence;
 use super::interface::Model;
+use super::leverage::Leverage;
 use super::score::Remainder;
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::frame::Frame;
@@ -41,6 +42,13 @@ pub enum Summand<'a> {
         scales: [f64; 2],
         /// The bound of a record's trace.
         squares: u64,
+    },
+    /// The gradient at a point, of records with leverage weights.
+    LeverageGradient {
+        /// The point.
+        at: &'a [f64],
+        /// The frame and the weights.
+        leverage: Leverage<'a>,
     },
     /// The score of bounded influence at a point, over its clip.
     BoundedGradient {
@@ -106,7 +114,7 @@ impl<'a> Summand<'a> {
             Self::Gradient { frame, .. } => Hold::Ball { length: frame.parameters() },
             Self::Curvature { at, squares, .. } => Hold::Trace { squares, length: triangle(at.len()) },
             Self::Moments { order, squares } => Hold::Trace { squares, length: triangle(order) },
-            Self::BoundedGradient { at, .. } => Hold::Ball { length: at.len() },
+            Self::BoundedGradient { at, .. } | Self::LeverageGradient { at, .. } => Hold::Ball { length: at.len() },
             Self::BoundedCurvature { at, .. } => Hold::Trace { squares: 1, length: triangle(at.len()) },
             Self::BoundedVariance { .. } => Hold::Trace { squares: 1, length: 1 },
             Self::Cells { edges, .. } => Hold::OneHot { tables: 1, length: edges.len() + 2 },
@@ -138,6 +146,7 @@ impl<'a> Summand<'a> {
                 match self {
                     Self::Gradient { at, frame } => scores.gradient_kernel(at, *frame, pass),
                     Self::Curvature { at, scales, .. } => scores.curvature_kernel(at, *scales, pass),
+                    Self::LeverageGradient { at, leverage } => scores.leverage_gradient_kernel(at, leverage, pass),
                     Self::BoundedGradient { at, influence } => scores.bounded_gradient_kernel(at, influence, pass),
                     Self::BoundedCurvature { at, influence } => scores.bounded_information_kernel(at, influence, pass),
                     Self::BoundedVariance { at, influence } => scores.bounded_variance_kernel(at, influence, pass),

@@ -10,6 +10,7 @@
 use super::Model;
 use super::combinations::Combinations;
 use super::exponential_family::ExponentialFamily;
+use super::leverage::Leverage;
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
 use super::ratio_range::{RatioRange, outward};
@@ -144,8 +145,9 @@ impl ScoreModel for TemperedScores<'_> {
         self.scores.gradient_kernel(at, Frame::new(&numbers, frame.parameters()).unwrap_or(frame), pass);
     }
 
-    fn remainder_bound(&self, points: [&[f64]; 3]) -> Option<f64> {
-        self.scores.remainder_bound(points).map(|bound| self.power * bound)
+    fn remainder_bound(&self, points: [&[f64]; 3], leverage: Option<&Leverage<'_>>) -> Option<f64> {
+        let plain = || self.scores.remainder_bound(points, None).map(|bound| self.power * bound);
+        if leverage.is_some() { None } else { plain() }
     }
 
     fn remainder_kernel(&self, step: &Remainder<'_>, pass: BlockPass<'_>) {

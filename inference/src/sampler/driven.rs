@@ -49,6 +49,16 @@ pub(super) trait Walk: Send + Sized {
 
     fn start(means: &mut Means, found: Found) -> Result<Started<Self>, SamplerError>;
 
+    /// Starts the search, whose share of the budget is subtracted.
+    fn search(target: &Target, parties: &[PartyMetadata], budget: &mut Allotment) -> Result<GradientSearch, SamplerError> {
+        GradientSearch::new(target, parties, budget.split_off(locate_share(&target.spec)))
+    }
+
+    /// Starts a further search, if chains on the plain posterior suit the result of one with weights.
+    fn further_search(_means: &mut Means, _found: &Found) -> Result<Option<GradientSearch>, SamplerError> {
+        Ok(None)
+    }
+
     /// Returns the effective draws that the remaining budget allows, if it and not the job limits them.
     fn allowed_by_budget(&self, steps: &Steps, draws: u64) -> Option<f64>;
 
@@ -100,9 +110,8 @@ impl<W: Walk> Driven<W> {
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let mut budget = Allotment::new(spec, parties)?;
-        let part = budget.split_off(locate_share(spec));
         Ok(Self {
-            search: Some(GradientSearch::new(&target, parties, part)?.into()),
+            search: Some(W::search(&target, parties, &mut budget)?.into()),
             few: None,
             learnt: None,
             walk: None,
@@ -212,7 +221,10 @@ impl<W: Walk> Sampler for Driven<W> {
         let round = self.messages.answer(totals)?;
         if let Some(mut search) = self.search.take() {
             match search.absorb(&self.means.target, &round, totals)? {
-                Some(found) => self.start(search, found)?,
+                Some(found) => match W::further_search(&mut self.means, &found)? {
+                    Some(further) => self.search = Some(further.into()),
+                    None => self.start(search, found)?,
+                },
                 None => self.search = Some(search),
             }
             return Ok(());
@@ -269,7 +281,9 @@ impl<W: Walk> Sampler for Driven<W> {
 
     fn report(&self) -> RunReport {
         let report = self.walk.as_ref().map(|(walk, _)| walk.report(&self.means.target, self.polished())).unwrap_or_default();
-        RunReport { inference: self.learnt.clone(), ..report }
+        // Draws from the search's releases are about what those are.
+        let weighted = self.learnt.as_ref().map_or(report.weighted, |learnt| learnt.weighted.clone());
+        RunReport { inference: self.learnt.clone(), weighted, ..report }
     }
 
     fn ended_by_budget(&self) -> bool {

@@ -3,6 +3,7 @@
 //!
 //! The information includes the correlations, along which a search coordinate by coordinate creeps.
 
+use super::noisy_statistics::WeightedStrategy;
 use super::noisy_statistics::draws::draw;
 use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
@@ -40,8 +41,38 @@ impl Means {
 
 /// A search, with its own part of the budget.
 pub(super) struct GradientSearch {
-    strategy: ScoreStrategy,
+    way: Way,
     part: Allotment,
+}
+
+/// The strategy of a search.
+enum Way {
+    Plain(Box<ScoreStrategy>),
+    /// Weighted, with the number of records whose gradients plain chains centre.
+    Weighted(Box<WeightedStrategy>, f64),
+}
+
+impl Way {
+    fn strategy(&self) -> &dyn Strategy {
+        match self {
+            Self::Plain(strategy) => strategy.as_ref(),
+            Self::Weighted(strategy, _) => strategy.as_ref(),
+        }
+    }
+
+    fn strategy_mut(&mut self) -> &mut dyn Strategy {
+        match self {
+            Self::Plain(strategy) => strategy.as_mut(),
+            Self::Weighted(strategy, _) => strategy.as_mut(),
+        }
+    }
+
+    fn found(&self, target: &Target) -> Option<Found> {
+        match self {
+            Self::Plain(strategy) => strategy.found(target),
+            Self::Weighted(strategy, centred) => strategy.found(target, *centred),
+        }
+    }
 }
 
 /// The result of a search, in the chains' coordinates.
@@ -57,10 +88,28 @@ pub(super) struct Located {
 impl GradientSearch {
     /// Starts a search with this part of the job's budget. Errors: the model has no gradients; a budget is out of range.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata], part: Allotment) -> Result<Self, SamplerError> {
-        Ok(Self { strategy: ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?, part })
+        Ok(Self { way: Way::Plain(ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?.into()), part })
     }
 
-    /// Returns the result of a search that would find a posterior with this mean and precision, in unconstrained values. Errors:
+    /// Starts a search with weights, where chains without them would centre the gradients of `centred` records.
+    pub(super) fn weighted(strategy: WeightedStrategy, centred: f64, part: Allotment) -> Self {
+        Self { way: Way::Weighted(strategy.into(), centred), part }
+    }
+
+    /// Starts a further search for the plain posterior, with this share of the budget, at the result of one with weights. Errors: those of [`Self::new`].
+    pub(super) fn plain_after(
+        Means { target, budget, parties }: &mut Means,
+        found: &Found,
+        share: f64,
+    ) -> Result<Self, SamplerError> {
+        let part = budget.split_off(share);
+        let Located { u, covariance, .. } = Located::of(found);
+        let strategy = ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?;
+        let strategy = strategy.restarted_at(target, &u, &covariance, part.left()).ok_or(SamplerError::NoScores)?;
+        Ok(Self { way: Way::Plain(strategy.into()), part })
+    }
+
+    /// Returns the result of a plain search that would find a posterior with this mean and precision, in unconstrained values. Errors:
     /// those of [`Self::new`].
     pub(super) fn guessed(
         target: &Target,
@@ -70,20 +119,20 @@ impl GradientSearch {
         precision: &[Vec<f64>],
     ) -> Result<Found, SamplerError> {
         let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
-        Ok(Self::new(target, parties, part)?.strategy.guessed(target, mean, &covariance))
+        Ok(ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?.guessed(target, mean, &covariance))
     }
 
     /// Returns the next queries. Errors: the budget is too small for them, or a query has no price.
     pub(super) fn queries(&mut self, target: &Target) -> Result<Vec<Query>, SamplerError> {
-        self.strategy.ask(target, &mut self.part)
+        self.way.strategy_mut().ask(target, &mut self.part)
     }
 
     /// Processes the totals of a round. Returns the result after the last one. Errors: the search has ended without a result.
     pub(super) fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals) -> Result<Option<Found>, SamplerError> {
-        if !self.strategy.absorb(target, round, totals, &self.part) {
+        if !self.way.strategy_mut().absorb(target, round, totals, &self.part) {
             return Ok(None);
         }
-        self.strategy.found(target).ok_or(SamplerError::NoRound).map(Some)
+        self.way.found(target).ok_or(SamplerError::NoRound).map(Some)
     }
 }
 
@@ -91,8 +140,8 @@ impl GradientSearch {
     /// Draws from the posterior given the search's releases alone, after the message with this number. Errors: the search has no
     /// release; the posterior density is nowhere positive.
     pub(super) fn learnt(&self, target: &Target, message: u64) -> Result<(Vec<Draw>, Inference), SamplerError> {
-        let answer = self.strategy.answer(target).ok_or(SamplerError::NoRound)?;
-        let inference = self.strategy.inference(target).ok_or(SamplerError::NoRound)?;
+        let answer = self.way.strategy().answer(target).ok_or(SamplerError::NoRound)?;
+        let inference = self.way.strategy().inference(target).ok_or(SamplerError::NoRound)?;
         let (draws, _) = draw(target, &answer, message)?;
         Ok((draws, inference))
     }

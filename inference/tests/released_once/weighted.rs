@@ -254,7 +254,7 @@ fn a_weighted_answer_says_so() {
     let (at, numbers) = run.influence.unwrap();
     let row = |i: usize| numbers[5 * i..5 * i + 4].to_vec();
     assert_eq!(weighted.frame, (0..4).map(row).collect::<Vec<_>>());
-    assert_eq!([weighted.clip, weighted.trace], numbers[numbers.len() - 2..]);
+    assert_eq!([weighted.clip.unwrap(), weighted.trace], numbers[numbers.len() - 2..]);
     assert!(weighted.at.iter().zip(&at).all(|(a, b)| (a - b).abs() < 1e-12), "{:?} {at:?}", weighted.at);
 }
 

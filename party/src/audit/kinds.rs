@@ -5,7 +5,7 @@
 //! more than is charged is a finding. No experiment behind fresh noise would distinguish a length of `K` from `K + 1`.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::Model;
+use conclave_common::model::{Leverage, Model};
 use conclave_common::query::{Candidates, QueryError, QueryTerms};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
@@ -21,6 +21,8 @@ const QUERIES: u64 = 8;
 const UNITS: usize = 32;
 /// Parameters of the regressions below.
 const PARAMETERS: u32 = 3;
+/// R of bounded influence and of leverage weights.
+const TRACE: f64 = 1.5;
 /// Edges of a table of residuals or of squared lengths.
 const EDGES: [f64; 4] = [-0.5, 0.0, 0.5, 1.0];
 /// Values that no loader admits.
@@ -42,13 +44,15 @@ enum OfInfluence {
     Bounded,
     /// Bounded, of a binary outcome, half way to an answer.
     HalfWay,
+    /// Limited by leverage weights, in a chain.
+    Leverage,
 }
 
-/// Returns the form that is checked after `form`: first each kind's own, then those of bounded influence.
+/// Returns the form that is checked after `form`: first each kind's own, then those of bounded influence and of leverage weights.
 pub(super) fn after(form: Option<Form>) -> Option<Form> {
     let parameters = PARAMETERS;
     let of = |influence| move |kind| Some(Form { kind, influence });
-    let (bounded, half_way) = (of(OfInfluence::Bounded), of(OfInfluence::HalfWay));
+    let (bounded, half_way, leverage) = (of(OfInfluence::Bounded), of(OfInfluence::HalfWay), of(OfInfluence::Leverage));
     match form.map(|Form { kind, influence }| (influence, kind)) {
         Some((OfInfluence::Bounded, QueryKind::Gradient { .. })) => bounded(QueryKind::Curvature { parameters }),
         Some((OfInfluence::Bounded, QueryKind::Curvature { .. })) => bounded(QueryKind::Table { cells: EDGES.len() as u32 + 2 }),
@@ -56,7 +60,9 @@ pub(super) fn after(form: Option<Form>) -> Option<Form> {
         Some((OfInfluence::HalfWay, kind)) if kind == (QueryKind::Curvature { parameters }) => {
             half_way(QueryKind::Curvature { parameters: 1 })
         }
-        Some((OfInfluence::HalfWay, _)) => None,
+        Some((OfInfluence::HalfWay, _)) => leverage(QueryKind::Gradient { parameters }),
+        Some((OfInfluence::Leverage, QueryKind::Gradient { .. })) => leverage(QueryKind::Remainder { parameters }),
+        Some((OfInfluence::Leverage, _)) => None,
         other => match after_kind(other.map(|(_, kind)| kind)) {
             Some(kind) => Some(Form { kind, influence: OfInfluence::Whole }),
             None => bounded(QueryKind::Gradient { parameters }),
@@ -96,6 +102,7 @@ fn job_of(Form { kind, influence }: Form) -> (&'static str, &'static str, &'stat
     match kind {
         _ if influence == OfInfluence::Bounded => ("noisy-statistics", WEIGHTED, ""),
         _ if influence == OfInfluence::HalfWay => ("noisy-statistics", BINARY, ""),
+        _ if influence == OfInfluence::Leverage => ("hmc", BINARY, ""),
         QueryKind::Ratio => ("penalty", LOGISTIC, ""),
         QueryKind::ClipCount => ("penalty", LOGISTIC, "clip = 0.5"),
         QueryKind::SampledRatio | QueryKind::SecondMoment => ("barker", LOGISTIC, "clip = 0.5"),
@@ -142,6 +149,7 @@ pub(super) fn check(unit: PrivacyUnit, charged: impl Fn(Sensitivity) -> u64) -> 
                 OfInfluence::Whole => "",
                 OfInfluence::Bounded => " of bounded influence",
                 OfInfluence::HalfWay => " of bounded influence half way to an answer",
+                OfInfluence::Leverage => " of leverage weights",
             };
             findings.push(format!("one unit moves a release of the kind {kind}{of} by {percent:.6} % of the charged distance"));
         }
@@ -242,9 +250,10 @@ impl Case {
         let (from, to, entries) = (point(1.0), point(scale), [point(scale), point(scale), point(scale)].concat());
         let to: Vec<f64> = from.iter().zip(&to).map(|(from, step)| from + step).collect();
         // The frame of bounded influence, and its limits.
-        let influence = [entries.clone(), vec![0.0; dimension], vec![2.0, 1.5]].concat();
+        let influence = [entries.clone(), vec![0.0; dimension], vec![2.0, TRACE]].concat();
         // The last parameter of the weighted job of a numeric outcome is a sigma.
         let is_bounded = self.form.influence == OfInfluence::Bounded;
+        let is_weighed = self.form.influence == OfInfluence::Leverage;
         let from = if is_bounded { [&from[..dimension - 1], &[0.5]].concat() } else { from };
         match self.kind {
             QueryKind::Table { .. } if is_bounded && scale > 1.0 => (from, EDGES.to_vec()),
@@ -256,15 +265,26 @@ impl Case {
             }
             QueryKind::Ratio | QueryKind::ClipCount | QueryKind::SampledRatio | QueryKind::SecondMoment => (from, to),
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } | QueryKind::Table { .. } => (Vec::new(), Vec::new()),
+            QueryKind::Gradient { .. } if is_weighed => {
+                let most = Leverage::MOST_ENTRY;
+                // Half of the frames are nearly of the intercept alone: images of all records are then on the ball, in one direction.
+                let entry = |(at, entry): (usize, &f64)| match scale > 1.0 {
+                    true => entry.clamp(-most, most),
+                    false => 0.02 * entry + if at == 0 { 1.2 } else { 0.0 },
+                };
+                let rows: Vec<f64> = entries.iter().enumerate().map(entry).collect();
+                (from.iter().map(|x| 8.0 * x).collect(), [rows, vec![0.0; dimension], vec![TRACE]].concat())
+            }
             QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => (from, [entries, vec![0.0; dimension]].concat()),
             QueryKind::Curvature { .. } => (from, vec![scale, 1.0]),
             QueryKind::Remainder { .. } => {
                 let middle: Vec<f64> = from.iter().zip(&to).map(|(from, to)| 0.5 * (from + to)).collect();
                 // A frame of unit rows, by which no record's vector is shortened, and the step in its units.
-                let row = |at: usize| if at / dimension == at % dimension { 0.25 } else { 0.0 };
+                let unit = if is_weighed { 1.5 } else { 0.25 };
+                let row = |at: usize| if at / dimension == at % dimension { unit } else { 0.0 };
                 let frame = (0..dimension * dimension).map(row).chain(vec![0.0; dimension]);
-                let weights = from.iter().zip(&to).map(|(from, to)| (to - from) / (0.25 * GRADIENT_UNITS as f64));
-                let numbers = frame.chain(weights).chain([0.0]).collect();
+                let weights = from.iter().zip(&to).map(|(from, to)| (to - from) / (unit * GRADIENT_UNITS as f64));
+                let numbers = frame.chain(weights).chain([0.0]).chain(is_weighed.then_some(TRACE)).collect();
                 ([from, middle, to].concat(), numbers)
             }
             QueryKind::Choice { candidates } => {

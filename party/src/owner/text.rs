@@ -139,6 +139,7 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<Fact> {
     };
     let weights = match spec.weights {
         Weights::Never => "",
+        _ if spec.weighs_chains() => "; records with unusual predictors may count less",
         Weights::Auto => "; records with unusual predictors or outcomes may count less",
         Weights::Always => "; records with unusual predictors or outcomes count less",
     };

@@ -41,13 +41,16 @@ pub(super) fn too_expensive() -> Unmeasured {
     Unmeasured::Job("one of its queries costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
 }
 
+/// R of bounded influence and of leverage weights.
+const TRACE: f64 = 1.5;
+
 /// Returns the queries of bounded influence of one round whose answers take longest: each form once, the information half way to an answer
 /// and the table with the most edges.
 fn weighted(theta: &[f64]) -> Vec<(QueryKind, Vec<f64>, Vec<f64>)> {
     let (order, parameters) = (theta.len(), theta.len() as u32);
     let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
     let rows = (0..order * order).map(entry);
-    let influence: Vec<f64> = rows.chain(std::iter::repeat_n(0.0, order)).chain([2.0, 1.5]).collect();
+    let influence: Vec<f64> = rows.chain(std::iter::repeat_n(0.0, order)).chain([2.0, TRACE]).collect();
     let edges: Vec<f64> = (0..Influence::MOST_EDGES).map(|edge| edge as f64 / 8.0).collect();
     let half_way = [influence.as_slice(), theta].concat();
     let mut queries = vec![
@@ -149,22 +152,26 @@ impl Rehearsal<'_> {
         let numbers = Frame::length(order);
         // A frame of full rank without a zero, so that every product is computed.
         let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
-        let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { entry(at) } else { 0.001 }).collect();
+        // Leverage weights, whose frame has no shift, are computed beside a gradient and a remainder, and R follows their numbers.
+        let trace = self.spec.weighs_chains().then_some(TRACE);
+        let shift = if trace.is_some() { 0.0 } else { 0.001 };
+        let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { entry(at) } else { shift }).collect();
         if driven && pass % 2 == 1 {
             let kind = match subsampled {
                 Some(_) => QueryKind::SampledGradient { parameters },
                 None => QueryKind::Gradient { parameters },
             };
-            let gradient = || (kind, theta.to_vec(), frame.clone());
+            let gradient = || (kind, theta.to_vec(), frame.iter().copied().chain(trace).collect::<Vec<f64>>());
             let along = std::iter::repeat_n(1e-9, order).chain([0.0]);
             let step = || [theta, theta, theta].concat();
             let remainder = || {
-                (QueryKind::Remainder { parameters }, step(), frame.iter().copied().chain(along.clone()).collect::<Vec<f64>>())
+                let numbers = frame.iter().copied().chain(along.clone()).chain(trace);
+                (QueryKind::Remainder { parameters }, step(), numbers.collect::<Vec<f64>>())
             };
             let ratio = || (QueryKind::Ratio, theta.to_vec(), theta.to_vec());
             let test = || match self.spec.releases()[..] {
-                [.., "remainder"] => remainder(),
-                [.., "ratio"] => ratio(),
+                [_, "remainder", ..] => remainder(),
+                [_, "ratio", ..] => ratio(),
                 _ => gradient(),
             };
             let all = (0..self.chains()).map(|_| if pass / 2 % 2 == 1 { gradient() } else { test() });

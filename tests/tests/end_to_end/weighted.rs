@@ -77,3 +77,27 @@ fn a_weighted_logistic_regression_names_its_estimand() {
     let refitted = json(&cluster.must(&["refit", id, "--prior", "treated=normal(0, 1)", "--json"]));
     assert_eq!((&refitted["posterior"][1]["estimand"], &refitted["iterations"]), (&"weighted".into(), &0.into()), "{refitted:#}");
 }
+
+/// Weighted chains name their estimand beside every coefficient; every gradient and remainder is in the ledgers and replays. Such a run is
+/// not extended.
+#[test]
+fn weighted_chains_name_their_estimand() {
+    let cluster = cluster(&PARTIES, 4_000, 80.0);
+    let text = "name = \"readmitted\"\nalgorithm = \"hmc\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\n\
+                outcome = \"readmitted\"\nweights = \"always\"\npredictors = [\"treated\", \"age\"]\n[columns]\n\
+                treated = { binary = true }\nreadmitted = { binary = true }\nage = { min = -150, max = 250 }\n\
+                [sampler]\nchains = 1\ndraws = 60\nforce = true\n[privacy]\nepsilon = 20.0\ndelta = 1e-6\n";
+    let weighted = cluster.submit(text);
+    for rows in ["posterior", "posterior_original"] {
+        let rows = weighted[rows].as_array().expect("rows");
+        assert!(rows.len() == 3 && rows.iter().all(|row| row["estimand"] == "weighted"), "{rows:?}");
+    }
+    assert!(weighted["weighted"]["radius"].as_f64() >= Some(1.0) && weighted["weighted"]["clip"].is_null(), "{weighted:#}");
+    assert!(weighted["warnings"].to_string().contains("weighted posterior"), "{}", weighted["warnings"]);
+    let id = weighted["job"].as_str().expect("an id");
+    all_hold(&cluster, id);
+    let attributes = &zarr::metadata(std::path::Path::new(weighted["draws"].as_str().expect("a path")))["attributes"];
+    assert_eq!((&attributes["estimand"], &attributes["weighted"]), (&"weighted".into(), &weighted["weighted"]));
+    let refused = cluster.run(&["extend", id, "--draws", "20"]);
+    assert!(stderr(&refused).contains("can't be extended"), "{}", stderr(&refused));
+}

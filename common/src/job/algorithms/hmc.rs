@@ -1,11 +1,14 @@
 //! `algorithm = "hmc"`: the settings of its chains, and the models that it supports.
 
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, ReleasedQuantity, SEARCH_BY_SCORES};
+use super::noisy_statistics::MOST_PARAMETERS;
 use super::unused::unused_with_gradients;
 use crate::job::error::JobError;
 use crate::job::raw::RawSampler;
 use crate::job::sampler_spec::{HmcSpec, HmcTest, Warmup};
 use crate::job::spec::JobSpec;
+use crate::job::weights::Weights;
+use crate::model::ScoreModel;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
 /// Largest step, in posterior sds: from there on the momenta have no stationary distribution.
@@ -20,10 +23,14 @@ const MOST_INTEGERS: usize = 7168;
 pub(super) const HMC: Declaration = Declaration {
     name: "hmc",
     asks: |kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. } | QueryKind::Remainder { .. }),
-    releases: |spec| match spec.sampler.hmc.test {
-        HmcTest::Remainder => vec!["score", "remainder"],
-        HmcTest::Ratio { .. } => vec!["score", "ratio"],
-        HmcTest::None => vec!["score"],
+    releases: |spec| {
+        let of_steps = match spec.sampler.hmc.test {
+            HmcTest::Remainder => vec!["score", "remainder"],
+            HmcTest::Ratio { .. } => vec!["score", "ratio"],
+            HmcTest::None => vec!["score"],
+        };
+        // The search of a frame counts records by how unusual they are.
+        of_steps.into_iter().chain(spec.weighs_chains().then_some("table")).collect()
     },
     follows_gradients: true,
     own_keys: &["step", "friction", "test", "refresh"],
@@ -41,7 +48,8 @@ pub(super) const HMC: Declaration = Declaration {
             ),
             HmcTest::None => steps.to_owned(),
         };
-        format!("{SEARCH_BY_SCORES}; then, {step}. {ANY_MODEL}")
+        let table = if spec.weighs_chains() { ", once the number of records by how unusual their predictors are" } else { "" };
+        format!("{SEARCH_BY_SCORES}{table}; then, {step}. {ANY_MODEL}")
     },
     released_quantity: |spec| {
         let words = if spec.runs_dp_hmc() {
@@ -53,7 +61,7 @@ pub(super) const HMC: Declaration = Declaration {
         ReleasedQuantity { words, fits_any_model: true }
     },
     noise: |spec, sd| {
-        match spec.sampler.hmc.test {
+        let words = match spec.sampler.hmc.test {
         HmcTest::Ratio { .. } => format!(
             "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient \
              with a scale set by the job’s budget, and with standard deviation {sd} log-likelihood units in the test of every \
@@ -70,7 +78,10 @@ pub(super) const HMC: Declaration = Declaration {
                                gradients drives the chains, whose friction dissipates it, and the test corrects for its own noise (the \
                                penalty method of Ceperley & Dewing, 1999): the draws follow the posterior of the pooled records."
             .to_owned(),
-    }
+    };
+        // Whether records are weighted is decided by the search.
+        let weighted = " If the result says that records are weighted, this is the weighted posterior.";
+        if spec.weighs_chains() { words + weighted } else { words }
     },
     unused: unused_with_gradients,
     settings: |raw| Ok(OwnSettings { hmc: settings(raw)?, ..OwnSettings::default() }),
@@ -156,7 +167,7 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
         return wrong(format!("the model `{kind}` has no gradient to release: use algorithm = \"penalty\""));
     };
     let theta: Vec<f64> = spec.support.iter().map(|box_| 0.0_f64.clamp(box_.min, box_.max)).collect();
-    if scores.remainder_bound([&theta, &theta, &theta]).is_none() {
+    if scores.remainder_bound([&theta, &theta, &theta], None).is_none() {
         return wrong(format!(
             "no public bound is known for the model `{kind}` on the remainder of a step's log ratio (a parameter of scale or dispersion has \
              none): use algorithm = \"noisy-statistics\" or \"penalty\""
@@ -168,7 +179,23 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
         );
         return Err(JobError::new("sampler.test", message));
     }
+    check_weights(spec, scores.as_ref())?;
     sizes(spec, scores.parameters())
+}
+
+/// Checks that a job that weights records has a model and a test with which chains can.
+fn check_weights(spec: &JobSpec, scores: &dyn ScoreModel) -> Result<(), JobError> {
+    let most = MOST_PARAMETERS - 1;
+    let why = match spec.weights {
+        Weights::Never => return Ok(()),
+        _ if !scores.takes_leverage() => {
+            format!("applies to chains of kind \"logistic\" without a power only, not \"{}\"", spec.model.kind())
+        }
+        _ if spec.runs_dp_hmc() => "applies to chains with friction only".to_owned(),
+        _ if scores.parameters() > most => format!("takes up to {most} parameters, not {}", scores.parameters()),
+        _ => return Ok(()),
+    };
+    Err(JobError::new("model.weights", format!("weights = \"{}\" {why}: state weights = \"never\"", spec.weights.as_str())))
 }
 
 /// Checks that a message can contain a vector of this many parameters for each chain.

@@ -6,6 +6,7 @@ use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
 use crate::job::sampler_spec::{BarkerSpec, HmcSpec, StochasticSpec};
 use crate::job::spec::JobSpec;
+use crate::job::weights::Weights;
 use conclave_privacy::mechanism::NoiseScale;
 
 impl JobSpec {
@@ -26,6 +27,9 @@ impl JobSpec {
             ));
         }
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
+        if algorithm != Algorithm::NoisyStatistics {
+            spec.weights = Weights::Never;
+        }
         (spec.sampler.hmc, spec.sampler.barker, spec.sampler.stochastic) =
             (HmcSpec::default(), BarkerSpec::default(), StochasticSpec::default());
         batch::forget(&mut spec);

@@ -264,8 +264,8 @@ proptest! {
             let scores = model.scores().unwrap();
             let length = 2.0 * scores.gradient_bound(&at)[0];
             let asked = Asked::new(at, by, length, 0.0);
-            let second_order = scores.remainder_bound(asked.step().points).unwrap();
-            prop_assert_eq!(second_order.to_bits(), scores.remainder_bound(asked.back().step().points).unwrap().to_bits());
+            let second_order = scores.remainder_bound(asked.step().points, None).unwrap();
+            prop_assert_eq!(second_order.to_bits(), scores.remainder_bound(asked.back().step().points, None).unwrap().to_bits());
             let bound = asked.step().bound(second_order, scores.vector_rounding(&asked.step())) / STEP;
             let of = |record: [f64; 2]| asked.sum(model.as_ref(), &data(&[record]), 1 << 50).unsigned_abs() as f64;
             prop_assert!(of(inside) <= bound + 0.5);

@@ -107,8 +107,8 @@ proptest! {
             let numbers = numbers(&spec, &points, 40.0, 0.0);
             let all = points.concat();
             let step = Remainder::new(&all, &numbers, points[0].len()).unwrap();
-            let second = scores.remainder_bound(step.points).unwrap();
-            let back = scores.remainder_bound([step.points[2], step.points[1], step.points[0]]).unwrap();
+            let second = scores.remainder_bound(step.points, None).unwrap();
+            let back = scores.remainder_bound([step.points[2], step.points[1], step.points[0]], None).unwrap();
             prop_assert_eq!(second.to_bits(), back.to_bits());
             let bound = step.bound(second, scores.vector_rounding(&step)) / STEP;
             for corner in 0..64_u32 {
@@ -208,7 +208,7 @@ fn no_step_has_no_remainder() {
         let scores = model.scores().unwrap();
         for value in [0.3_f64, 1000.0, -1000.0] {
             let theta = vec![if scores.parameters() > scores.coefficients() { value.abs() } else { value }; spec.dimension()];
-            assert_eq!(scores.remainder_bound([&theta, &theta, &theta]), Some(0.0), "{value}");
+            assert_eq!(scores.remainder_bound([&theta, &theta, &theta], None), Some(0.0), "{value}");
         }
     }
 }

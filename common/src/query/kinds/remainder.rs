@@ -18,7 +18,11 @@ impl ReleaseKind for Remainders {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
         let scores = query.scores()?;
         let step = step(query.kind, (query.from, query.to)).filter(|step| step.frame.parameters() == scores.parameters());
-        let bound = step.and_then(|step| Some(step.bound(scores.remainder_bound(step.points)?, scores.vector_rounding(&step))));
+        let step = step.filter(|step| step.trace.is_none() || query.weighs());
+        let bound = step.and_then(|step| {
+            let second_order = scores.remainder_bound(step.points, step.leverage().as_ref())?;
+            Some(step.bound(second_order, scores.vector_rounding(&step)))
+        });
         let per_record = sensitivity(bound.ok_or_else(|| query.misfit())?, None)?;
         Ok(QueryTerms::of(query.kind, query.unit.sensitivity(per_record)?))
     }

@@ -5,7 +5,7 @@
 
 use super::release_kind::{ReleaseKind, Unpriced};
 use crate::job::Weights;
-use crate::model::{Influence, ScoreModel, Summand};
+use crate::model::{Influence, Leverage, ScoreModel, Summand};
 use crate::parameter::LEAST_MAGNITUDE;
 use crate::query::error::QueryError;
 use crate::query::terms::QueryTerms;
@@ -57,7 +57,9 @@ impl ReleaseKind for Gradient {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
         let scores = query.scores()?;
         let fits = query.kind.length() == scores.parameters() && query.from.len() == scores.parameters();
-        let framed = Frame::new(query.to, query.from.len()).is_some() || query.influence(query.to).is_some();
+        let order = query.from.len();
+        let levered = || Leverage::new(query.to, order).is_some() && query.weighs() && scores.takes_leverage();
+        let framed = Frame::new(query.to, order).is_some() || query.influence(query.to).is_some() || levered();
         if !(fits && framed) {
             return Err(query.misfit());
         }
@@ -68,6 +70,9 @@ impl ReleaseKind for Gradient {
         let fits = at.len() == terms.length() && terms.is_charged(charged);
         if let Some(influence) = Influence::new(to, at.len()) {
             return fits.then_some(Summand::BoundedGradient { at, influence });
+        }
+        if let Some(leverage) = Leverage::new(to, at.len()) {
+            return fits.then_some(Summand::LeverageGradient { at, leverage });
         }
         Frame::new(to, at.len()).filter(|_| fits).map(|frame| Summand::Gradient { at, frame })
     }

@@ -3,12 +3,16 @@
 use super::dp_hmc::{self, Trajectory};
 use super::observations::Observations;
 use super::walker::Walker;
+use super::weighting::{self, PLAIN_SHARE, plain_draws, weighted_plan};
 use super::{Field, Moves, Settings, TestQuery};
 use crate::sampler::adequacy::planned_for_shape;
 use crate::sampler::driven::{Started, Steps, Walk};
-use crate::sampler::{Coordinates, Forecast, Found, Means, Polished, RunReport, SamplerError, Target, Totals, centred_records};
+use crate::sampler::{
+    Allotment, Coordinates, Forecast, Found, GradientSearch, Means, Polished, RunReport, SamplerError, Target, Totals, Weighted,
+    centred_records,
+};
 use conclave_common::job::HmcTest;
-use conclave_common::query::{Draw, Phase, Query, Round};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_privacy::mechanism::QueryKind;
 
 /// The chains and their progress.
@@ -21,6 +25,8 @@ pub(crate) struct Chains {
     /// Number of gradients received in the present step.
     kicks: u32,
     observations: Observations,
+    /// The weights of the records, if the chains are weighted.
+    weighted: Option<Weighted>,
 }
 
 impl Chains {
@@ -59,9 +65,20 @@ impl Walk for Chains {
         let Means { target, budget, parties } = &*means;
         let scores = target.scores()?;
         let (error, sharp) = (found.error.clone(), found.sharp);
-        let coordinates = Coordinates::new(target, scores.as_ref(), found);
-        let plan = if target.spec.runs_dp_hmc() { dp_hmc::planned } else { Settings::new };
-        let settings = plan(target, scores.as_ref(), &coordinates, budget, parties.len())?;
+        let weighted = weighted_plan(target, &found, budget, parties.len())?;
+        let (coordinates, settings, weighted) = match weighted {
+            Some(plan) => {
+                let plain = plain_draws(target, &found, budget, parties.len())?;
+                let report = found.frame.as_ref().map(|frame| frame.weighted(plan.radius, plain.max(1.0).sqrt().recip()));
+                (plan.coordinates, plan.settings, report)
+            }
+            None => {
+                let coordinates = Coordinates::new(target, scores.as_ref(), found);
+                let plan = if target.spec.runs_dp_hmc() { dp_hmc::planned } else { Settings::new };
+                let settings = plan(target, scores.as_ref(), &coordinates, budget, parties.len())?;
+                (coordinates, settings, None)
+            }
+        };
         let error = coordinates.covariance(&error);
         let field = Field::new(means, scores.as_ref(), &coordinates, &settings);
         let start = |id: u32| -> Box<dyn Moves + Send> {
@@ -75,7 +92,18 @@ impl Walk for Chains {
         let opened = target.spec.aggregation.opened(parties.len());
         let observations = Observations::new(&coordinates, &settings, (chains, parties.len(), opened), sharp);
         let steps = Steps::new(settings.warmup, settings.steps);
-        Ok((Self { coordinates, settings, walkers, centred: centred_records(parties), kicks: 0, observations }, steps, None))
+        let centred = centred_records(parties);
+        Ok((Self { coordinates, settings, walkers, centred, kicks: 0, observations, weighted }, steps, None))
+    }
+
+    fn search(target: &Target, parties: &[PartyMetadata], budget: &mut Allotment) -> Result<GradientSearch, SamplerError> {
+        weighting::search(target, parties, budget)
+    }
+
+    fn further_search(means: &mut Means, found: &Found) -> Result<Option<GradientSearch>, SamplerError> {
+        let Means { target, budget, parties } = &*means;
+        let is_plain = found.frame.is_some() && weighted_plan(target, found, budget, parties.len())?.is_none();
+        if is_plain { GradientSearch::plain_after(means, found, PLAIN_SHARE).map(Some) } else { Ok(None) }
     }
 
     fn allowed_by_budget(&self, _: &Steps, draws: u64) -> Option<f64> {
@@ -145,10 +173,12 @@ impl Walk for Chains {
 
     fn report(&self, target: &Target, _: Option<Polished>) -> RunReport {
         let gradients = Some(self.observations.diagnostics(&self.settings, &target.spec.parties));
-        RunReport { surrogate: Some(self.observations.fit.posterior(target)), gradients, ..RunReport::default() }
+        let (surrogate, weighted) = (Some(self.observations.fit.posterior(target)), self.weighted.clone());
+        RunReport { surrogate, gradients, weighted, ..RunReport::default() }
     }
 
     fn warnings(&self, target: &Target, _: Option<Polished>) -> Vec<String> {
-        self.observations.diagnostics(&self.settings, &target.spec.parties).words(&self.settings)
+        let of_gradients = self.observations.diagnostics(&self.settings, &target.spec.parties).words(&self.settings);
+        self.weighted.as_ref().map(Weighted::words).into_iter().chain(of_gradients).collect()
     }
 }

@@ -1,11 +1,12 @@
 //! Coordinates in which the posterior is approximately standard normal, and the gradient and its noise in them.
 
+use crate::sampler::noisy_statistics::ChainFrame;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::frame::Frame as Shape;
 use crate::sampler::noisy_statistics::grouped::grouped;
 use crate::sampler::noisy_statistics::scores::{FILLED, coded_extremes, longest};
 use crate::sampler::{Found, Matrix, Target, factor, frame_numbers};
-use conclave_common::model::ScoreModel;
+use conclave_common::model::{Leverage, ScoreModel};
 use conclave_privacy::pass::Frame;
 
 /// Step of the differences that approximate the prior's slope, in posterior sds.
@@ -29,6 +30,8 @@ pub(crate) struct Coordinates {
     longest: Option<f64>,
     /// Variances of a gradient's noise in `u` if each component of its sums has noise of variance 1 in a frame of width 1.
     variances: Vec<f64>,
+    /// The numbers of the records' leverage weights, if they have any: the frame, which is then the same at every point, and R.
+    leverage: Option<Vec<f64>>,
 }
 
 /// The frame of a gradient at a point.
@@ -50,14 +53,44 @@ impl Coordinates {
                 (grouped(scores, &covariance, longest), Some(longest))
             }
         };
-        let root = factor(&covariance);
+        Self::with_shape(coding, centred, (mean, &covariance), (shape, longest))
+    }
+
+    /// Builds the coordinates of chains with leverage weights of a squared radius from the result of a search; `None` if that has no
+    /// frame, or none fits.
+    pub(in crate::sampler) fn weighted(target: &Target, found: &Found, radius: f64) -> Option<Self> {
+        let Found { coding, mean, covariance, frame, .. } = found;
+        let shape = frame.as_ref()?.shape(coding, radius)?;
+        let numbers = frame_numbers(coding, &shape).into_iter().chain([ChainFrame::TRACE]).collect::<Vec<f64>>();
+        let _ = Leverage::new(&numbers, target.space.dimension())?;
+        let coordinates = Self::with_shape(coding.clone(), 0.0, (mean.clone(), covariance), (shape, None));
+        Some(Self { leverage: Some(numbers), ..coordinates })
+    }
+
+    fn with_shape(
+        coding: Coding,
+        centred: f64,
+        (mean, covariance): (Vec<f64>, &Matrix),
+        (shape, longest): (Shape, Option<f64>),
+    ) -> Self {
+        let root = factor(covariance);
         let noise = root.lower().transposed().times(&shape.noise(1.0)).times(root.lower()).symmetrised();
         let axes = noise.eigen();
         let turned = Matrix::from_fn(mean.len(), |i, j| axes[j].1[i]);
         let matrix = root.lower().times(&turned);
         let inverse = matrix.transposed().times(&root.inverse());
         let variances = axes.into_iter().map(|(value, _)| value.max(0.0)).collect();
-        Self { coding, centred, mean, matrix, inverse, shape, longest, variances }
+        Self { coding, centred, mean, matrix, inverse, shape, longest, variances, leverage: None }
+    }
+
+    /// Returns the leverage weights of the records, if they have any.
+    pub(crate) fn leverage(&self) -> Option<Leverage<'_>> {
+        self.leverage.as_ref().and_then(|numbers| Leverage::new(numbers, self.dimension()))
+    }
+
+    /// Returns R of the leverage weights, the last number of a query, if the records have any.
+    pub(crate) fn trace(&self) -> Option<f64> {
+        self.leverage.as_ref().map(|_| ChainFrame::TRACE)
     }
 
     pub(crate) fn dimension(&self) -> usize {
@@ -120,6 +153,9 @@ impl Coordinates {
 
     /// Returns the frame of a gradient at theta; `None` if there is no finite bound on a record's gradient there.
     pub(crate) fn at(&self, scores: &dyn ScoreModel, theta: &[f64]) -> Option<At> {
+        if self.leverage.is_some() {
+            return Some(At { frame: self.shape.clone(), width: 1.0 });
+        }
         let width = match self.longest {
             Some(here) => longest(scores, theta) / here / FILLED,
             None => {

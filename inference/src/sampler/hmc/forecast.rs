@@ -1,12 +1,9 @@
-//! Forecasts of a job before its first query: its expected error, and the course of a run for a guessed posterior, with the
+//! Forecasts of a job before its first query: its number of chains, and the course of a run for a guessed posterior, with the
 //! coordinates and settings that the run itself will have.
 
-use super::settings::{EFFICIENCY, STEPS};
-use super::{Settings, dp_hmc, law};
-use crate::sampler::gradient_search::locate_share;
-use crate::sampler::noisy_statistics::expected::OVERHEAD;
-use crate::sampler::noisy_statistics::of_scores;
-use crate::sampler::{Allotment, Coordinates, GradientSearch, Outlook, SamplerError, Target};
+use super::Settings;
+use super::weighting::{PLAIN_SHARE, guessed, weighted_plan};
+use crate::sampler::{Allotment, Coordinates, Outlook, SamplerError, Target};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
@@ -23,39 +20,6 @@ pub(crate) fn chains_worth(Outlook { best, worse }: Outlook, most: u32) -> u32 {
     let ess = (best * worse).recip();
     let chains = CHAINS.into_iter().find(|(least, _)| ess >= *least).map_or(1, |(_, chains)| chains);
     chains.min(most)
-}
-
-/// Returns the Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of
-/// the effective draws. Errors: the model has no gradients; the budget is invalid; a query has no price.
-pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
-    let hmc = spec.sampler.hmc;
-    let (chains, draws) = (f64::from(spec.sampler.chains), spec.sampler.draws as f64);
-    if spec.runs_dp_hmc() {
-        let (of_budget, of_draw) = dp_hmc::price_of_a_draw(spec);
-        return by_gradients(spec, parties, (1.0, of_budget), chains * draws / of_draw);
-    }
-    let (step, gamma) = (hmc.step.unwrap_or(STEPS[0]), hmc.friction.unwrap_or(1.0));
-    by_gradients(spec, parties, (EFFICIENCY, 1.0), EFFICIENCY * chains * draws / law::variance_of(step, gamma))
-}
-
-/// Returns the error of at most `most` effective draws that have a part `kappa` of the greatest possible efficiency, or a `price` in
-/// units of a single score.
-///
-/// Gradients that are released one after the other determine the mean as precisely as one gradient whose noise is that of their
-/// average. So the Monte Carlo error follows from the error of a single score under the whole budget. Errors: those of
-/// [`outlook`].
-pub(in crate::sampler) fn by_gradients(
-    spec: &JobSpec,
-    parties: &[PartyMetadata],
-    (kappa, price): (f64, f64),
-    most: f64,
-) -> Result<Outlook, SamplerError> {
-    let target = Target::new(spec);
-    let once = of_scores(&target, target.scores()?.as_ref(), parties, &Allotment::new(spec, parties)?)?;
-    let part = (1.0 - OVERHEAD) / (1.0 - locate_share(spec)) / kappa;
-    // There are no more draws than the job asks for.
-    let error = |once: f64| (once * once * part * price).max(most.recip()).sqrt();
-    Ok(Outlook { best: error(once.best), worse: error(once.worse) })
 }
 
 /// The forecast of a run for a guessed posterior. Shares are of the budget.
@@ -101,11 +65,20 @@ pub(crate) fn foresee(
     let target = Target::new(spec);
     let scores = target.scores()?;
     let mut budget = Allotment::new(spec, parties)?;
-    let search_share = locate_share(spec);
-    let found = GradientSearch::guessed(&target, parties, budget.split_off(search_share), mean, precision)?;
+    let (mut found, mut search_share) = guessed(&target, parties, &mut budget, mean, precision)?;
     let theta = target.space.theta_inside(spec, mean);
-    let coordinates = Coordinates::new(&target, scores.as_ref(), found);
-    let settings = Settings::new(&target, scores.as_ref(), &coordinates, &budget, parties.len())?;
+    let (coordinates, settings) = match weighted_plan(&target, &found, &budget, parties.len())? {
+        Some(plan) => (plan.coordinates, plan.settings),
+        None => {
+            if found.frame.take().is_some() {
+                let _ = budget.split_off(PLAIN_SHARE);
+                search_share += PLAIN_SHARE * (1.0 - search_share);
+            }
+            let coordinates = Coordinates::new(&target, scores.as_ref(), found);
+            let settings = Settings::new(&target, scores.as_ref(), &coordinates, &budget, parties.len())?;
+            (coordinates, settings)
+        }
+    };
     let sd = settings.sd(parties.len());
     let variances = coordinates.at(scores.as_ref(), &theta).map(|at| coordinates.noise(at.width, sd)).unwrap_or_default();
     let draws = settings.affordable - settings.warmup;

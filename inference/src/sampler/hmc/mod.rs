@@ -25,8 +25,10 @@
 //! |---|---|
 //! | `law` | the momenta, the kick and the acceptance |
 //! | `coordinates` | coordinates in which the posterior is approximately standard normal, and a gradient's noise in them |
-//! | `forecast` | the expected error, and the forecast of a run for a guessed posterior |
+//! | `outlook` | the expected error |
+//! | `forecast` | the forecast of a run for a guessed posterior |
 //! | `settings` | step, noise and number of steps, from the budget and the result of the search |
+//! | `weighting` | the choice between chains on the plain posterior and on a weighted one |
 //! | `place` | the places of chains, and the midpoint of a step |
 //! | `moves` | the interface of a chain: its state, its queries and their answers |
 //! | `walker` | one chain |
@@ -45,11 +47,13 @@ mod forecast;
 mod law;
 mod moves;
 mod observations;
+mod outlook;
 mod place;
 mod repeats;
 mod settings;
 mod walker;
 mod watch;
+mod weighting;
 
 use crate::sampler::driven::Driven;
 use crate::sampler::engine::{Engine, ErrorSource};
@@ -63,10 +67,11 @@ use algorithm::Chains;
 pub(super) use coordinates::{At, Coordinates};
 pub use diagnostics::GradientDiagnostics;
 pub(super) use diagnostics::{ERRORS, SLIGHT, WORTH_A_WORD};
-pub(super) use forecast::{by_gradients, chains_worth, outlook};
+pub(super) use forecast::chains_worth;
 pub(super) use law::normals;
 pub(super) use moves::Kicked;
 pub(super) use observations::SlopeFit;
+pub(super) use outlook::{by_gradients, outlook};
 pub(super) use place::{Field, Slopes};
 pub use repeats::RepeatedAnswers;
 pub(super) use settings::{affordable_steps, mean};

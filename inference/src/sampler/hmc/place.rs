@@ -122,7 +122,7 @@ impl Middle {
             chain,
             kind: QueryKind::Gradient { parameters: self.theta.len() as u32 },
             from: self.theta.clone(),
-            to: self.numbers.clone(),
+            to: self.numbers.iter().copied().chain(field.coordinates.trace()).collect(),
             noise: field.settings.noise,
         }
     }

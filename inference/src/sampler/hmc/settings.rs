@@ -227,13 +227,14 @@ fn typical_remainder(target: &Target, scores: &dyn ScoreModel, coordinates: &Coo
     let d = coordinates.dimension();
     let kept = libm::exp(-gamma * step);
     let theta = |u: &[f64]| target.space.theta(&coordinates.plain(u));
+    let leverage = coordinates.leverage();
     let squares = (0..TRIED).filter_map(|_| {
         let from = normals(&mut rng, d);
         let (before, fresh) = (momenta(&mut rng, d, step), momenta(&mut rng, d, step));
         let mixed = before.iter().zip(&fresh).map(|(p, q)| kept * p + (1.0 - kept * kept).sqrt() * q);
         let middle = drifted(&from, &before, step);
         let to = drifted(&middle, &mixed.collect::<Vec<f64>>(), step);
-        let bound = scores.remainder_bound([&theta(&from), &theta(&middle), &theta(&to)])?;
+        let bound = scores.remainder_bound([&theta(&from), &theta(&middle), &theta(&to)], leverage.as_ref())?;
         Some(bound * bound)
     });
     mean(&squares.collect::<Vec<f64>>()).sqrt()

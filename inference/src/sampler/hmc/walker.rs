@@ -58,8 +58,10 @@ impl Walker {
     /// Returns the end of the step; `None` outside the box, which is part of the prior, or without a bound on the step's
     /// remainder.
     fn end(&self, field: &Field<'_>, middle: &Middle, u: Vec<f64>) -> Option<Place> {
+        let leverage = field.coordinates.leverage();
         let bounded = |place: &Place| {
-            let bound = field.scores.remainder_bound([&self.chain.at.theta, &middle.theta, &place.theta]);
+            let points = [&self.chain.at.theta[..], &middle.theta, &place.theta];
+            let bound = field.scores.remainder_bound(points, leverage.as_ref());
             field.settings.test == HmcTest::None || bound.is_some_and(|bound| bound <= MOST_REMAINDER)
         };
         Place::of(field, u).filter(bounded)
@@ -125,7 +127,7 @@ impl Moves for Walker {
         let weights = at.frame.inverse.transposed().apply(&by).into_iter().map(|w| plain(w / GRADIENT_SCALE));
         let constant = if coordinates.centred > 0.0 { plain(dot(&at.frame.centre, &by)) } else { 0.0 };
         let prior = place.log_prior - self.chain.at.log_prior - dot(&prior_slope, &by);
-        let numbers = numbers.into_iter().chain(weights).chain([constant]).collect();
+        let numbers = numbers.into_iter().chain(weights).chain([constant]).chain(coordinates.trace()).collect();
         self.stage = Stage::End(Box::new(End { place, momentum, middle: theta, numbers, prior }));
         Some(kicked)
     }

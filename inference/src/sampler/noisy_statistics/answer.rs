@@ -96,21 +96,24 @@ pub struct Inference {
 pub struct Weighted {
     /// Squared length, in mean ones, from which on a record's predictors lower its weight.
     pub radius: f64,
-    /// Residual, in sds, beyond which it counts as this.
-    pub clip: f64,
+    /// Residual, in sds, beyond which it counts as this; absent for chains, which limit no residual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
     /// Share of the records with a weight below 1.
     pub share_cut: f64,
     /// Mean weight.
     pub mean_weight: f64,
     /// Posterior sds by which an unweighted answer typically differs where the model does not hold.
     pub shift: f64,
-    /// Predicted noise of an unweighted answer at this budget, in posterior sds.
+    /// Predicted noise of an unweighted answer at this budget, or Monte Carlo error of unweighted chains, in posterior sds.
     pub plain_noise: f64,
     /// The published T of the last score, by rows: with `r = |T x| sqrt(I)` a record has the weight `min(1, 1/r, trace/r²)`. Its columns
-    /// are the coefficients', of predictors scaled so that their declared bounds are -1 and 1.
+    /// are the coefficients', of predictors scaled so that their declared bounds are -1 and 1. Empty for chains, whose queries state it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frame: Vec<Vec<f64>>,
     /// The point at which `I`, a record's information about its linear predictor, is taken: the coefficients on the model's scale, then
     /// sigma of a linear regression.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<f64>,
     /// R, the limit of a weight times its squared length.
     pub trace: f64,
@@ -122,7 +125,7 @@ pub struct Weighted {
 impl Weighted {
     /// States what the answer is an answer to.
     pub(crate) fn words(&self) -> String {
-        let clip = self.clip;
+        let Some(clip) = self.clip else { return self.words_of_chains() };
         let beyond = match self.binary {
             true => {
                 let rare = 100.0 / (1.0 + clip * clip);
@@ -134,6 +137,21 @@ impl Weighted {
             "weighted answer: {:.0} % of the records, with unusual predictors, count less (mean weight {:.2}), and {beyond}. The interval is for this weighted fit. If the model holds, both fits estimate the same coefficients. If not, a plain \
              fit may lie outside: typically by about {:.1} sds, more if it hangs on a few records, which no private analysis can show. For the \
              plain fit: weights = \"never\", about {:.1} sds of noise, or more budget",
+            100.0 * self.share_cut,
+            self.mean_weight,
+            self.shift,
+            self.plain_noise
+        )
+    }
+
+    /// States what the draws of weighted chains are draws from.
+    fn words_of_chains(&self) -> String {
+        format!(
+            "weighted posterior: about {:.0} % of the records, with unusual predictors, count less (mean weight {:.2}). The draws follow the \
+             posterior in which the likelihood of a record has its weight as a power, for the frame that the search released. If the model \
+             holds, both posteriors are about the same coefficients. If not, the plain one may lie outside: typically by about {:.1} sds, more \
+             if it hangs on a few records, which no private analysis can show. For the plain posterior: weights = \"never\", with a Monte Carlo \
+             error of about {:.1} sds, or more budget",
             100.0 * self.share_cut,
             self.mean_weight,
             self.shift,

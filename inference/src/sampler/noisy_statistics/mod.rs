@@ -114,6 +114,7 @@ pub(crate) use outlook::{of_scores, outlook};
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;
 pub use table_choice::with_chosen_table;
+pub(crate) use weighted::{ChainFrame, WeightedStrategy, outlook as weighted_outlook};
 pub(crate) use without_privacy::{Beforehand, beforehand};
 
 /// The algorithm as it is planned and run.

@@ -16,6 +16,7 @@ use super::search::{Landscape, Search};
 use super::stage::ScoreStage;
 use super::starting_point::{StartingPoint, intercept};
 use super::strategy::Strategy;
+use super::weighted::ChainFrame;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
@@ -37,6 +38,7 @@ const MOST_NOISE: f64 = 1.0;
 const MARGIN: f64 = 1.5;
 
 /// The location of a posterior, in coded coordinates.
+#[derive(Clone)]
 pub(crate) struct Found {
     /// The map to coded coordinates.
     pub(crate) coding: Coding,
@@ -50,6 +52,8 @@ pub(crate) struct Found {
     pub(crate) error: Matrix,
     /// True if the posterior's covariance comes from the release.
     pub(crate) sharp: bool,
+    /// The frame of weighted chains, if the posterior is that of a weighted fit.
+    pub(crate) frame: Option<ChainFrame>,
 }
 
 /// The score stages of a job.
@@ -120,7 +124,8 @@ impl ScoreStrategy {
         } else {
             expected_covariance(scores.as_ref(), &theta, self.records, &self.prior)
         };
-        Some(Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error: fit.noise.clone(), sharp })
+        let (coding, centred, error) = (self.coding.clone(), self.centred, fit.noise.clone());
+        Some(Found { coding, centred, mean, covariance, error, sharp, frame: None })
     }
 
     /// Returns the result of a search that knows the posterior's mean and covariance, both given in the model's coordinates.
@@ -128,7 +133,7 @@ impl ScoreStrategy {
         let (_, mean) = self.inside(target, &self.coding.coded(u));
         let covariance = self.coding.coded_covariance(covariance);
         let error = Matrix::zeros(covariance.order());
-        Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error, sharp: true }
+        Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error, sharp: true, frame: None }
     }
 
     /// Returns the search started again at another place, where the posterior without noise has this covariance, both in the model's

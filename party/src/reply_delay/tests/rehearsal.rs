@@ -75,6 +75,7 @@ fn every_regression_is_rehearsed() {
     let folder = tempfile::tempdir().unwrap();
     for ((kind, outcome, more), algorithm) in [
         ("logistic", "{ binary = true }", "offset = \"days\""),
+        ("logistic", "{ binary = true }", "weights = \"auto\""),
         ("linear", "{ min = 0, max = 20 }", "sd = 4"),
         ("linear", "{ min = 0, max = 20 }", "offset = \"days\""),
         ("poisson", "{ min = 0, max = 20 }", "exposure = \"days\""),
@@ -88,6 +89,10 @@ fn every_regression_is_rehearsed() {
         if algorithm == "hmc" && !(["logistic", "poisson"].contains(&kind) || more.starts_with("sd")) {
             continue;
         }
+        let weighs = more.starts_with("weights");
+        if weighs && !["noisy-statistics", "hmc"].contains(&algorithm) {
+            continue;
+        }
         let text = format!(
             "name = \"r\"\nparties = [\"a\"]\nalgorithm = \"{algorithm}\"\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\n\
              predictors = [\"age\", \"ward\", \"age:ward\"]\n{more}\n[columns]\ny = {outcome}\n\
@@ -99,6 +104,12 @@ fn every_regression_is_rehearsed() {
         let rehearsal = Rehearsal(&MeteredJob { spec: &spec, unit, units: 300, threads: &threads, precision: Precision::Double });
         let made = rehearsal.made_up().unwrap();
         assert_eq!((made.outcome.len(), made.predictors.len()), (300, 5), "{kind}");
+        let queries = rehearsal.queries().unwrap();
+        let lengths: Vec<usize> =
+            (0..16).flat_map(|pass| rehearsal.request(pass, &queries).proposals).map(|query| query.to.len()).collect();
+        // A gradient and a remainder of six parameters, each with R.
+        let has_leverage = [6 * 7 + 1, 6 * 7 + 6 + 2].iter().all(|length| lengths.contains(length));
+        assert_eq!(has_leverage, weighs && algorithm == "hmc", "{kind} {algorithm}: {lengths:?}");
         let columns = || made.predictors.iter().chain(&made.auxiliary).chain([&made.outcome]);
         assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
         assert!(made.predictors.iter().all(|column| column.iter().any(|x| *x != 0.0)), "{kind}: every level is made up");

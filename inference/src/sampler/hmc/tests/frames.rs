@@ -52,6 +52,7 @@ fn frame_at(spec: &JobSpec, at: &[f64], seed: f64, centred: f64) -> (Coding, Sha
     let near: Vec<f64> = at.iter().map(|t| 0.9 * t).collect();
     let found = Found {
         sharp: true,
+        frame: None,
         mean: coding.coded(&near),
         coding: coding.clone(),
         centred,

@@ -19,7 +19,7 @@ pub(super) struct Answered {
     pub(super) stage: BoundedStage,
     pub(super) fit: Fit,
     limits: Limits,
-    lengths: Lengths,
+    pub(super) lengths: Lengths,
     /// Number of records with a residual, and the sd of its noise.
     usable: (f64, f64),
     /// Mean square that the noise of the coefficients adds to the standardised residuals.
@@ -42,7 +42,7 @@ impl Answered {
         beside: &Counts,
         (facts, progress): (&Facts, &Progress),
     ) -> Self {
-        let usable = facts.usable(beside);
+        let usable = facts.usable(beside.unusable, beside.sd);
         let (clip, _) = limits.of_influence();
         if let Some((table, scale)) = &progress.table {
             stage.inflation = table.inflation(clip, *scale);
@@ -129,7 +129,7 @@ impl Answered {
         let row = |i: usize| (0..facts.order).map(|j| matrix[(i, j)]).collect();
         let weighted = Weighted {
             radius,
-            clip,
+            clip: Some(clip),
             share_cut,
             mean_weight,
             shift,

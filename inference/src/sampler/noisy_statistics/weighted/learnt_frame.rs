@@ -34,6 +34,11 @@ impl LearntFrame {
         &self.matrix
     }
 
+    /// Returns the inverse of `T`.
+    pub(super) fn inverse(&self) -> &Matrix {
+        &self.inverse
+    }
+
     /// Returns the step of the coefficients that a step in the frame's coordinates is: `T' step`.
     pub(super) fn coefficients(&self, step: &[f64]) -> Vec<f64> {
         self.matrix.transposed().apply(step)

@@ -19,6 +19,7 @@
 //! | `progress` | the search for the frame and the answer |
 //! | `choice` | the choice of the last stage |
 //! | `rounds` | the queries of each round, and their shares of the budget |
+//! | `chain_frame` | the frame of chains that follow a search |
 //! | `answered` | the answer by a stage |
 //! | `strategy` | the strategy |
 //!
@@ -28,6 +29,7 @@
 mod answered;
 mod binary;
 mod bounded_stage;
+mod chain_frame;
 mod choice;
 mod half_way;
 mod learnt_frame;
@@ -40,5 +42,6 @@ mod setting;
 mod squares;
 mod strategy;
 
-pub(super) use plan::outlook;
-pub(super) use strategy::WeightedStrategy;
+pub(crate) use chain_frame::ChainFrame;
+pub(crate) use plan::outlook;
+pub(crate) use strategy::WeightedStrategy;

@@ -1,6 +1,5 @@
 //! The public facts of a weighted regression, and the shares of its budget.
 
-use super::queries::Counts;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::noisy_statistics::coding::Coding;
@@ -129,19 +128,18 @@ impl Facts {
         }
     }
 
-    /// Takes the released numbers of records.
-    pub(super) fn take_count(&mut self, counts: &Counts) {
-        let cells = counts.cells.len() as f64;
-        self.records = counts.cells.iter().sum::<f64>().max(1.0);
-        self.known = Known::Released(counts.sd * cells.sqrt());
+    /// Takes the released numbers of records in cells, with noise of this sd.
+    pub(super) fn take_count(&mut self, cells: &[f64], sd: f64) {
+        self.records = cells.iter().sum::<f64>().max(1.0);
+        self.known = Known::Released(sd * (cells.len() as f64).sqrt());
         *self = self.clone().planned();
     }
 
-    /// Returns the number of usable records and the sd of its noise, by a table that counts the unusable ones.
-    pub(super) fn usable(&self, beside: &Counts) -> (f64, f64) {
+    /// Returns the number of usable records and the sd of its noise, by the released number of unusable ones, with noise of this sd.
+    pub(super) fn usable(&self, unusable: f64, of_unusable: f64) -> (f64, f64) {
         match self.known {
             Known::Released(sd) => (self.records, sd),
-            _ if self.may_be_inert => ((self.records - beside.unusable.max(0.0)).max(1.0), beside.sd),
+            _ if self.may_be_inert => ((self.records - unusable.max(0.0)).max(1.0), of_unusable),
             _ => (self.records.max(1.0), 0.0),
         }
     }

@@ -126,7 +126,7 @@ impl Progress {
     }
 
     /// Returns the root of an ordinary record's information.
-    fn root(&self, facts: &Facts) -> f64 {
+    pub(super) fn root(&self, facts: &Facts) -> f64 {
         if facts.binary { binary::root(self.probability) } else { libm::exp(-self.log_sigma) }
     }
 

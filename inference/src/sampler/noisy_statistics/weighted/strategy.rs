@@ -2,6 +2,7 @@
 
 use super::answered::Answered;
 use super::bounded_stage::{BoundedStage, Located};
+use super::chain_frame::ChainFrame;
 use super::half_way::HalfWay;
 use super::plan::Facts;
 use super::progress::{Phase, Progress};
@@ -13,16 +14,18 @@ use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::noisy_statistics::answer::{Answer, Inference, Stage};
-use crate::sampler::noisy_statistics::gaussian::{GaussianPrior, roots};
+use crate::sampler::noisy_statistics::gaussian::{GaussianPrior, factor, roots};
 use crate::sampler::noisy_statistics::obstacle::Obstacle;
 use crate::sampler::noisy_statistics::refit::{RefitError, RetainedCoefficients};
-use crate::sampler::noisy_statistics::score_strategy::ScoreStrategy;
+use crate::sampler::noisy_statistics::score_strategy::{Found, ScoreStrategy};
 use crate::sampler::noisy_statistics::strategy::Strategy;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
+use conclave_common::job::Weights;
 use conclave_common::model::ScoreModel;
 use conclave_common::query::{PartyMetadata, Query, Round};
 use conclave_common::schema::{Family, ModelSpec};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::QueryKind;
 
 /// A weighted regression.
@@ -70,6 +73,57 @@ impl WeightedStrategy {
             competitor,
             chosen: None,
         }))
+    }
+
+    /// Returns the strategy as the search of weighted chains; `None` as for [`Self::new`], and under `auto` where a party's number of
+    /// records is not public.
+    ///
+    /// # Errors
+    /// [`SamplerError::Protects`].
+    pub(crate) fn of_chains(
+        target: &Target,
+        scores: &dyn ScoreModel,
+        parties: &[PartyMetadata],
+        part: &Allotment,
+    ) -> Result<Option<Self>, SamplerError> {
+        let other = (0..parties.len()).find(|at| parties[*at].unit() != PrivacyUnit::row(Adjacency::Replace));
+        match (other, target.spec.weights) {
+            (Some(_), Weights::Auto) => return Ok(None),
+            (Some(at), _) => {
+                let (party, unit) = (target.spec.parties.get(at).cloned().unwrap_or_default(), parties[at].unit().to_string());
+                return Err(SamplerError::Protects { algorithm: "a weighted chain (model.weights)", party, unit });
+            }
+            (None, _) => {}
+        }
+        let strategy = Self::new(target, scores, parties, part)?;
+        let of_chains = |mut strategy: Self| {
+            // Whether the chains are weighted is decided after the search.
+            strategy.facts.may_be_plain = false;
+            strategy
+        };
+        Ok(strategy.map(of_chains))
+    }
+
+    /// Returns the location of the weighted posterior and the frame of its chains, once everything is released. `centred` is the number
+    /// of records whose gradients unweighted chains would centre.
+    pub(crate) fn found(&self, target: &Target, centred: f64) -> Option<Found> {
+        let Answered { stage, fit, .. } = self.answered.as_ref()?;
+        let coding = self.facts.coding.clone();
+        let theta = self.theta(target, &fit.mean, self.progress.log_sigma);
+        let sharp = fit.definite && stage.information_noise() <= Inference::most_weighted_rho(true);
+        let coded = |matrix: &Matrix| coding.coded_covariance(&stage.frame.covariance(matrix));
+        let noise = stage.eigenvalue_noise();
+        let clear = stage.information.map_eigenvalues(|value| value.max(noise));
+        let precision = clear.plus(&stage.frame.precision(&self.facts.prior.precision[..self.facts.order]), 1.0);
+        Some(Found {
+            mean: coding.coded(&target.space.coordinates(&theta)),
+            covariance: coded(&factor(&precision).inverse()),
+            error: coded(&fit.noise),
+            centred,
+            sharp,
+            frame: Some(ChainFrame::new(self.answered.as_ref()?, &self.facts, &self.progress)),
+            coding,
+        })
     }
 
     /// Returns coordinates, and theta inside the parameter box.
@@ -228,7 +282,7 @@ impl Strategy for WeightedStrategy {
                 let counts = read_counts(&self.facts, query.kind, query.noise, totals.components());
                 match asked {
                     Phase::Count => {
-                        self.facts.take_count(&counts);
+                        self.facts.take_count(&counts.cells, counts.sd);
                         self.progress.take_count(&self.facts);
                     }
                     _ => self.progress.take_outcomes(&self.facts, &counts),
