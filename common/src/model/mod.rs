@@ -45,6 +45,7 @@ mod regression;
 mod regression_scores;
 mod remainder;
 mod score;
+mod slope_table;
 mod slopes;
 mod softplus;
 mod student_t;
@@ -71,6 +72,7 @@ pub use outcome_table::{OutcomeTable, TableLaw};
 pub use ratio_range::RatioRange;
 pub use registry::{build, in_original_units};
 pub use score::{Remainder, ScoreModel};
+pub use slope_table::SlopeTable;
 pub use softplus::softplus;
 pub use summand::Summand;
 #[cfg(any(test, feature = "test-util"))]

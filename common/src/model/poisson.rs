@@ -18,7 +18,7 @@ use super::linear_predictor::LinearPredictor;
 use super::outcome_table::Outcomes;
 use super::ratio_range::RatioRange;
 use super::regression::concave_ratios;
-use super::slopes::{Bends, Slopes};
+use super::slopes::{Bends, Slopes, Standardised};
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a count.
@@ -65,6 +65,10 @@ impl Slopes for Poisson {
 
     const MONOTONE: bool = true;
 
+    const BOUNDS_INFLUENCE: bool = true;
+
+    const CENTRED_BY_TABLE: bool = true;
+
     fn table_outcomes(&self) -> Option<Outcomes> {
         Some(Outcomes::Counts(self.counts))
     }
@@ -81,6 +85,11 @@ impl Slopes for Poisson {
     #[inline(always)]
     fn information_at(_counts: &Counts, y: f64, eta: f64) -> [f64; 2] {
         [exp(eta) + 0.0 * y, 0.0]
+    }
+
+    #[inline(always)]
+    fn standardised(counts: &Counts, y: f64, eta: f64, clip: f64) -> Standardised {
+        counts.standardised(y, eta, 0.0, clip)
     }
 
     fn most_information(&self, _counts: &Counts, _low: f64, high: f64) -> [f64; 2] {
