@@ -14,6 +14,7 @@ mod skewed_times;
 mod tables;
 mod weighted;
 mod weighted_binary;
+mod weighted_counts;
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Influence;

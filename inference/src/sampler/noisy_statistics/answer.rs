@@ -231,6 +231,19 @@ impl Inference {
         self
     }
 
+    /// Adds the check that the last step of the logarithm of a dispersion is short: a weighted fit's information is that at the
+    /// dispersion before it.
+    pub(crate) fn with_dispersion_check(mut self, value: f64) -> Self {
+        const STEP: f64 = 0.35;
+        self.checks.push(Check { name: "dispersion_step", value, limit: STEP });
+        if value.is_nan() || value > STEP {
+            self.reasons.push(format!(
+                "the last query was too far from the dispersion: the step of its logarithm is {value:.2}, above the limit of {STEP}"
+            ));
+        }
+        self
+    }
+
     /// Adds the check that the intervals have the order of magnitude of those without noise, where these are known.
     pub(crate) fn with_width_check(mut self) -> Self {
         let known: Option<f64> = self.noise_share.iter().copied().reduce(|a, b| Some(a?.max(b?))).flatten();

@@ -1,5 +1,6 @@
 //! The public facts of a weighted regression, and the shares of its budget.
 
+use super::counts::CountFacts;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::noisy_statistics::coding::Coding;
@@ -30,8 +31,10 @@ pub(super) struct Facts {
     pub(super) order: usize,
     /// True if the residuals' sd is a parameter, the last one.
     pub(super) own: bool,
-    /// True if the outcome is binary; else it is numeric, with normal residuals.
+    /// True if the outcome is binary. If it is no count either, it is numeric, with normal residuals.
     pub(super) binary: bool,
+    /// The facts of a count's outcome, if it is one; the own parameter is its dispersion then.
+    pub(super) counts: Option<CountFacts>,
     /// Number of records of all parties.
     pub(super) records: f64,
     pub(super) parties: f64,
@@ -80,7 +83,8 @@ impl Facts {
             may_be_plain: target.spec.weights == Weights::Auto,
             order,
             own: dimension > order,
-            binary: scores.moments_outcome().is_none(),
+            binary: scores.moments_outcome().is_none() && !scores.centres_by_table(),
+            counts: CountFacts::of(target, scores),
             records,
             parties: parties.len() as f64,
             unit,
@@ -100,6 +104,11 @@ impl Facts {
             learn_share: (400.0 * nu * nu).clamp(0.01, 0.05),
             most_learnt: if nu < QUIET { 2 } else { 4 },
         }))
+    }
+
+    /// Returns whether the information changes with the coefficients.
+    pub(super) fn is_curved(&self) -> bool {
+        self.binary || self.counts.is_some()
     }
 
     /// Returns c of the stages before the last one.

@@ -1,6 +1,7 @@
 //! The radius and the clip of the last stage, and the noise that they leave.
 
 use super::binary::kappa;
+use super::plan::Facts;
 
 /// Points of the grid on which the law of squared lengths is summed.
 const POINTS: usize = 2000;
@@ -53,7 +54,21 @@ const NARROW: Setting = Setting { clip: 2.0, radius: 1.5 };
 /// The same for a binary outcome.
 const NARROW_BINARY: Setting = Setting { clip: 1.6, radius: 1.5 };
 
+/// The settings of a count, whose tails reach farther.
+const WIDE_COUNTS: Setting = Setting { clip: 6.0, radius: 3.0 };
+const NARROW_COUNTS: Setting = Setting { clip: 3.0, radius: 1.5 };
+
 impl Setting {
+    /// Chooses the setting of a job with this much of its budget left.
+    pub(super) fn choose_of(facts: &Facts, left: f64, probability: f64) -> Self {
+        let unit = facts.noise_on_the_ball(left);
+        match &facts.counts {
+            Some(_) if WIDE_COUNTS.noise(unit, facts.order, None) <= WIDE_UP_TO => WIDE_COUNTS,
+            Some(_) => NARROW_COUNTS,
+            None => Self::choose(unit, facts.order, facts.binary.then_some(probability)),
+        }
+    }
+
     /// Chooses the wider setting where its noise is small enough. `unit` is the noise, in posterior sds, of a score whose records all
     /// lie on the ball; `probability` is that of a typical record's rarer outcome, if the outcome is binary.
     pub(super) fn choose(unit: f64, order: usize, probability: Option<f64>) -> Self {
