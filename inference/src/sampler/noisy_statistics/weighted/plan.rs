@@ -72,6 +72,9 @@ impl Facts {
         parties: &[PartyMetadata],
         budget: &Allotment,
     ) -> Result<Option<Self>, SamplerError> {
+        if target.spec.counts_by_exposure() {
+            return Ok(None);
+        }
         let Some(records) = records(&target.spec, parties)? else { return Ok(None) };
         let (order, dimension) = (scores.coefficients(), target.space.dimension());
         let unit = unit(target, budget)?;
