@@ -11,6 +11,7 @@ A cell of the table has the number of seeds with an answer, and of those that st
 
 - error: root mean square, over coefficients and seeds, of the posterior mean minus the one without privacy, in sds of the latter;
 - z: the same in sds of the noise that the run claims, sqrt(sd^2 - sd_data^2), where 1 is exact;
+- z named: for answers of a weighted fit, the same against that fit without noise, by the published frame, of the coefficients;
 - wider: the ratio of the interval's width to that without privacy;
 - plan: the range of the error by `conclave plan`, from bounds and record counts, with "!" if the error is outside;
 - law: the predicted error in this posterior from the noise of one release: of scores at the mode with 85% of the budget and an
@@ -195,7 +196,35 @@ def rehearse(program, folder, study, epsilon, seed):
         "mean": [row["mean"] for row in result["posterior"]],
         "sd": [row["sd"] for row in result["posterior"]],
         "noise_share": [row.get("noise_share") for row in result["posterior"]],
+        "weighted": result.get("weighted"),
     }
+
+
+def named_fit(study, weighted):
+    """Returns the coefficients of the weighted fit that a result names: by Newton's method, with weights at the published point."""
+    x, raw = study.design(), study.coded(study.outcome)
+    d, at = x.shape[1], np.array(weighted["at"])
+    frame, clip, trace = np.array(weighted["frame"]), weighted["clip"], weighted["trace"]
+    eta = x @ at[:d]
+    p = special.expit(eta)
+    root = np.sqrt(p * (1 - p)) if study.kind == "logistic" else np.full(len(x), 1 / at[d])
+    length = np.linalg.norm(x @ frame.T, axis=1) * root
+    weight = np.minimum(1, np.minimum(1 / length, trace / length**2)) * root
+    beta = at[:d].copy()
+    for _ in range(200):
+        eta = x @ beta
+        if study.kind == "logistic":
+            factor = weight * np.minimum(1 / root, clip / np.maximum(p, 1 - p))
+            mean = special.expit(eta)
+            slope, bend = factor * (raw - mean), factor * mean * (1 - mean)
+        else:
+            residual = (raw - eta) / at[d]
+            slope, bend = weight * np.clip(residual, -clip, clip), weight * root * (np.abs(residual) < clip)
+        step = np.linalg.solve((x.T * bend) @ x + np.eye(d) / PRIOR_SD**2, x.T @ slope - beta / PRIOR_SD**2)
+        beta += step * min(1, 1 / np.abs(step).max())
+        if np.abs(step).max() < 1e-10:
+            return beta
+    raise ValueError("the weighted fit does not converge")
 
 
 def planned(program, folder, study, epsilon):
@@ -239,15 +268,27 @@ def cell(program, folder, study, reference, epsilon, seeds, pool):
         out[key + "worst"] = float((np.abs(errors) / np.sqrt(claimed)).max())
         out[key + "wider"] = float(np.median(factors))
         out[key + "rounds"] = max(run["rounds"] for run in kept)
+        named = [z for run, claim in zip(kept, claimed) if run["weighted"] for z in named_errors(study, run, sd * np.sqrt(claim))]
+        if named:
+            out[key + "named"] = float(np.sqrt(np.mean(np.square(named))))
+            out[key + "named_worst"] = float(np.abs(named).max())
+            out[key + "named_values"] = len(named)
+            out[key + "shift"] = float(np.mean([run["weighted"]["shift"] for run in kept if run["weighted"]]))
     return out
 
 
+def named_errors(study, run, noise):
+    """Returns the errors of the coefficients against the fit that the result names, in sds of the claimed noise."""
+    fit = named_fit(study, run["weighted"])
+    return (np.array(run["mean"][: len(fit)]) - fit) / noise[: len(fit)]
+
+
 def table(cells):
-    yield "| set | model | records | parameters | epsilon | answers | error | z | wider | law | plan |"
-    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    yield "| set | model | records | parameters | epsilon | answers | error | z | z named | wider | law | plan |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
     for c in cells:
         answers = f"{c.get('answers', 0)} of {c['seeds']}" + (f", {c['stopped_early']} stopped" if c["stopped_early"] else "") if not c["refused"] else "refused beforehand" if c["refused"] == c["seeds"] else f"{c.get('answers', 0)} of {c['seeds']}, {c['refused']} refused"
-        figures = [f"{c[key]:.2f}" if key in c else "–" for key in ("error", "z", "wider")]
+        figures = [f"{c[key]:.2f}" if key in c else "–" for key in ("error", "z", "named", "wider")]
         yield f"| {c['set']} | {c['kind']} | {c['records']:,} | {c['parameters']} | {c['epsilon']:g} | {answers} | {' | '.join(figures)} | {c['law']:.2f} | {forecast(c)} |"
 
 
@@ -268,7 +309,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1, 3, 8, 30])
     parser.add_argument("--only", nargs="+", help="words, one of which must occur in a set's name and model")
-    parser.add_argument("--weights", choices=["never", "auto", "always"], help="model.weights of every linear set")
+    parser.add_argument("--weights", choices=["never", "auto", "always"], help="model.weights of every linear and logistic set")
     parser.add_argument("--out", help="output file of the table; the figures of every cell are written beside it as JSON lines")
     parser.add_argument("--at-once", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -277,7 +318,7 @@ def main():
         for study in studies(arguments):
             if arguments.only and not any(word in f"{study.name} {study.kind}" for word in arguments.only):
                 continue
-            if arguments.weights and study.kind == "linear":
+            if arguments.weights and study.kind in ("linear", "logistic"):
                 study.more += f'weights = "{arguments.weights}"\n'
             reference = without_privacy(study)
             with tempfile.TemporaryDirectory() as folder:

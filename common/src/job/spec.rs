@@ -222,7 +222,8 @@ impl JobSpec {
         match table {
             _ if self.algorithm != Algorithm::NoisyStatistics => None,
             Some(asked) => asked.then(|| model.outcome_table(usize::MAX)).flatten(),
-            None if stages.is_some() || curvature_share.is_some() => None,
+            // A table is an answer of the plain fit.
+            None if stages.is_some() || curvature_share.is_some() || self.weights == Weights::Always => None,
             None => {
                 let most = ReleaseSpec::CELLS_PER_COEFFICIENT * model.parameter_names().len() + 1;
                 model.outcome_table(most).filter(|table| table.law() == TableLaw::Logistic)

@@ -15,6 +15,7 @@ mod tables;
 mod weighted;
 mod weighted_binary;
 mod weighted_counts;
+mod weighted_units;
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Influence;
@@ -22,7 +23,7 @@ use conclave_inference::rehearsal::{Answer, Rehearsal};
 use conclave_inference::sampler;
 use conclave_inference::sampler::{Inference, Next, Totals};
 use conclave_privacy::accounting::PrivacyUnit;
-use conclave_privacy::pass::ModelData;
+use conclave_privacy::pass::{ModelData, Persons};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Poisson, StandardNormal};
@@ -60,8 +61,13 @@ fn rms(values: &[f64]) -> f64 {
     (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// Queries three parties in one process, each with a third of the records.
+/// Queries three parties in one process, each with a third of the records, that protect rows against replacement.
 fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64) -> Run {
+    run_of(PrivacyUnit::default(), spec, records, scale, seed)
+}
+
+/// The same of parties that protect a unit. Persons have as many records each as they may have.
+fn run_of(unit: PrivacyUnit, spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64) -> Run {
     let third = records.y.len() / 3;
     let shard = |i: usize| {
         let rows = i * third..(i + 1) * third;
@@ -70,10 +76,10 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
             outcome: records.y[rows.clone()].iter().map(|y| scale(*y)).collect(),
             predictors: (0..records.x[0].len()).map(column).collect(),
             auxiliary: if records.offset.is_empty() { Vec::new() } else { vec![records.offset[rows.clone()].to_vec()] },
-            persons: None,
+            persons: unit.records_per_person().map(|k| persons(third, k)),
         }
     };
-    let shards = (0..3).map(|i| (shard(i), PrivacyUnit::default())).collect();
+    let shards = (0..3).map(|i| (shard(i), unit)).collect();
     let mut parties = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(seed)).unwrap();
     let mut sampler = sampler::build(spec, &parties.metadata()).unwrap();
     let (mut rounds, mut draws, mut futile, mut influence) = (0, Vec::new(), false, None);
@@ -93,7 +99,7 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
     // The run spends the whole budget, and no more. Noise on counts is at least one record, in steps of a sixteenth of a record.
     let least = if spec.releases() == ["table"] { 0.9 } else { 0.999 };
     for (_, units) in parties.spent() {
-        let limit = conclave_privacy::accounting::PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units();
+        let limit = conclave_privacy::accounting::PrivacyFilter::new(&spec.privacy.budget.of(unit)).unwrap().limit_units();
         assert!(units <= limit && units as f64 > least * limit as f64, "{units} of {limit}");
     }
     let draws = draws.into_iter().map(|draw| draw.theta).collect();
@@ -101,6 +107,12 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
     // A coordinator would have stopped the run: it must not become adequate.
     assert!(!futile || !inference.is_adequate(), "{:?}", inference.checks);
     Run { mean, sd, draws, inference, rounds, influence }
+}
+
+/// Groups records by person, `limit` each but for the last one.
+fn persons(records: usize, limit: u32) -> Persons {
+    let ends = (0..records).step_by(limit as usize).map(|start| (start + limit as usize).min(records)).collect();
+    Persons::new(ends, limit).unwrap()
 }
 
 /// Posterior mode and sds without privacy, by Newton's method. `slope` and `weight` are functions of an outcome and a linear

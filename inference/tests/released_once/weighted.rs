@@ -250,6 +250,12 @@ fn a_weighted_answer_says_so() {
     assert!((0.02..0.4).contains(&weighted.share_cut) && (0.8..1.0).contains(&weighted.mean_weight), "{weighted:?}");
     assert!(run.inference.warnings.iter().any(|warning| warning.starts_with("weighted answer")), "{:?}", run.inference.warnings);
     assert!(run.rounds <= 14, "{}", run.rounds);
+    // It states the numbers of the last query with a frame, up to a parameter of sigma's own that they leave at 0.
+    let (at, numbers) = run.influence.unwrap();
+    let row = |i: usize| numbers[5 * i..5 * i + 4].to_vec();
+    assert_eq!(weighted.frame, (0..4).map(row).collect::<Vec<_>>());
+    assert_eq!([weighted.clip, weighted.trace], numbers[numbers.len() - 2..]);
+    assert!(weighted.at.iter().zip(&at).all(|(a, b)| (a - b).abs() < 1e-12), "{:?} {at:?}", weighted.at);
 }
 
 /// Every design, size and budget of the review's list.

@@ -2,7 +2,6 @@
 //! answer, and the dispersion at the answer.
 
 use super::*;
-use conclave_common::job::Weights;
 use rand_distr::{Gamma, StudentT};
 
 /// The law of the predictors.
@@ -38,7 +37,7 @@ impl Family {
         if self == PoissonLaw { 30.0 } else { 60.0 }
     }
 
-    fn spec(self, d: usize, law: Law, epsilon: f64, weights: Weights) -> JobSpec {
+    fn text(self, d: usize, law: Law, epsilon: f64, weights: &str) -> String {
         let names: Vec<String> = (1..d).map(|j| format!("x{j}")).collect();
         let column = |name: &String| match law {
             Law::RareLevel if name == "x1" => format!("{name} = {{ binary = true }}\n"),
@@ -46,13 +45,12 @@ impl Family {
         };
         let columns: String = names.iter().map(column).collect();
         let kind = if self == PoissonLaw { "poisson" } else { "negative_binomial" };
-        let spec = JobSpec::parse(&format!(
+        format!(
             "name = \"t\"\nalgorithm = \"noisy-statistics\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\n\
-             predictors = {names:?}\n[prior]\ndefault = \"normal(0, {PRIOR_SD})\"\n[columns]\ny = {{ min = 0, max = {} }}\n{columns}\
+             weights = \"{weights}\"\npredictors = {names:?}\n[prior]\ndefault = \"normal(0, {PRIOR_SD})\"\n[columns]\ny = {{ min = 0, max = {} }}\n{columns}\
              [sampler]\nforce = true\ndraws = {DRAWS}\nwarmup = 10\n[privacy]\nepsilon = {epsilon}\ndelta = 1e-6\n",
             self.most()
-        ));
-        JobSpec { weights, ..spec.unwrap() }
+        )
     }
 
     /// The coefficients, and the logarithm of the dispersion.
@@ -116,12 +114,12 @@ struct Cell {
     reasons: Vec<String>,
 }
 
-fn cell(family: Family, (d, law, n, epsilon): (usize, Law, usize, f64), runs: u64, weights: Weights) -> Cell {
+fn cell(family: Family, (d, law, n, epsilon): (usize, Law, usize, f64), runs: u64, weights: &str) -> Cell {
     let mut cell = Cell::default();
     for seed in 0..runs {
         let records = family.records(d, law, n, 1000 + seed);
         let half = 0.5 * family.most();
-        let run = run(&family.spec(d, law, epsilon, weights), &records, |y| y / half - 1.0, seed);
+        let run = run(&JobSpec::parse(&family.text(d, law, epsilon, weights)).unwrap(), &records, |y| y / half - 1.0, seed);
         cell.runs += 1;
         if !run.inference.is_adequate() {
             cell.reasons.push(format!("{:?}", run.inference.reasons));
@@ -168,7 +166,7 @@ impl Cell {
 /// Bounds: over 16 runs of 4 coefficients the sd of z's root mean square is .09. A score whose noise is understated by the root of 2 has
 /// a z of 1.3 where noise rules, and a frame that is not learnt answers nothing.
 fn holds(family: Family, of: (usize, Law, usize, f64), (runs, least): (u64, usize), largest: f64) {
-    let cell = cell(family, of, runs, Weights::Always);
+    let cell = cell(family, of, runs, "always");
     let line = cell.line();
     println!("{family:?} {of:?}: {line}");
     assert!(cell.answers >= least && cell.weighted == cell.answers, "{line}");
@@ -183,6 +181,27 @@ fn weighted_counts_are_sharp_and_honest() {
     holds(NegativeBinomial, (4, Law::Normal, 9000, 3.0), (16, 13), 1.5);
 }
 
+/// Where predictors fill their bounds and counts are small, `auto` gives the plain answer; elsewhere the weighted one, which says so.
+#[test]
+fn auto_is_plain_where_that_is_sharp() {
+    let chosen = |family: Family, n: usize, epsilon: f64, text: fn(String) -> String| {
+        let spec = text(family.text(4, Law::Normal, epsilon, "auto"));
+        let mut records = family.records(4, Law::Normal, n, 7);
+        records.x.iter_mut().flatten().for_each(|x| *x = x.signum());
+        let most = if spec.contains("max = 6 ") { 6.0 } else { family.most() };
+        let run = run(&JobSpec::parse(&spec).unwrap(), &records, |y| y.min(most) / (0.5 * most) - 1.0, 3);
+        assert!(run.inference.is_adequate(), "{:?}", run.inference.reasons);
+        assert_eq!(
+            run.inference.warnings.iter().any(|warning| warning.starts_with("weighted answer")),
+            run.inference.weighted.is_some()
+        );
+        run.inference.weighted.is_some()
+    };
+    let narrow = |text: String| text.replace("max = 30 ", "max = 6 ").replace("max = 60 ", "max = 6 ");
+    assert!(!chosen(PoissonLaw, 25_000, 8.0, narrow));
+    assert!(chosen(NegativeBinomial, 9000, 3.0, |text| text));
+}
+
 /// Every design, size and budget of the review's list.
 #[test]
 #[ignore = "minutes"]
@@ -192,7 +211,7 @@ fn weighted_counts_are_honest_in_every_design() {
             for law in [Law::Normal, Law::Correlated, Law::HeavyPredictors, Law::RareLevel] {
                 for n in [900, 3000, 9000, 25_000] {
                     for epsilon in [1.0, 3.0, 8.0] {
-                        let cell = cell(family, (d, law, n, epsilon), 20, Weights::Always);
+                        let cell = cell(family, (d, law, n, epsilon), 20, "always");
                         println!("{family:?} {d} {law:?} {n} {epsilon}: {}", cell.line());
                         // 60 values and more: the sd of z's root mean square is below .1.
                         let judged = cell.z.len() >= 60;
@@ -201,20 +220,5 @@ fn weighted_counts_are_honest_in_every_design() {
                 }
             }
         }
-    }
-}
-
-/// One cell by the environment, for looks: family, d, law, n, epsilon, runs.
-#[test]
-#[ignore = "minutes"]
-fn weighted_counts_at_a_glance() {
-    let Ok(text) = std::env::var("CONCLAVE_COUNTS") else { return };
-    for one in text.split(';') {
-        let of: Vec<&str> = one.split(',').collect();
-        let family = if of[0] == "p" { PoissonLaw } else { NegativeBinomial };
-        let law = [Law::Normal, Law::Correlated, Law::HeavyPredictors, Law::RareLevel][of[2].parse::<usize>().unwrap()];
-        let weights = if of.len() > 6 { Weights::Auto } else { Weights::Always };
-        let of_cell = (of[1].parse().unwrap(), law, of[3].parse().unwrap(), of[4].parse().unwrap());
-        println!("{one}: {}", cell(family, of_cell, of[5].parse().unwrap(), weights).line());
     }
 }

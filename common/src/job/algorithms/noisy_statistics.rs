@@ -143,7 +143,9 @@ fn check_weights(spec: &JobSpec) -> Result<(), JobError> {
             format!("a weighted regression has up to {most} parameters, not {}: state weights = \"never\"", spec.dimension());
         return Err(JobError::new("model.weights", message));
     }
-    if stages.is_none() && curvature_share.is_none() && *table != Some(true) {
+    // A table is an answer of the plain fit, which `"auto"` admits.
+    let by_table = *table == Some(true) && spec.weights == Weights::Always;
+    if stages.is_none() && curvature_share.is_none() && !by_table {
         return Ok(());
     }
     let message = "a weighted regression chooses its own stages: leave out `release.stages`, `release.curvature_share` and `release.table`, or \

@@ -132,7 +132,7 @@ fn weighted(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> R
     match (target.spec.weights, target.model.scores()) {
         (Weights::Never, _) | (_, None) => Ok(None),
         // A table has no noise that depends on the columns' bounds.
-        _ if target.spec.outcome_table(target.model.as_ref()).is_some() => Ok(None),
+        _ if target.spec.is_by_table(target.model.as_ref()) => Ok(None),
         (Weights::Auto, _) if is_plain_enough(plain_outlook(target, parties, budget)?) => Ok(None),
         (_, Some(scores)) => WeightedStrategy::new(target, scores.as_ref(), parties, budget),
     }
@@ -205,7 +205,7 @@ impl Sampler for NoisyStatistics {
     }
 
     fn report(&self) -> RunReport {
-        let weighted = self.inference.as_ref().and_then(|inference| inference.weighted);
+        let weighted = self.inference.as_ref().and_then(|inference| inference.weighted.clone());
         RunReport { inference: self.inference.clone(), weighted, ..RunReport::default() }
     }
 }

@@ -92,7 +92,7 @@ pub struct Inference {
 }
 
 /// The weights of a weighted fit.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Weighted {
     /// Squared length, in mean ones, from which on a record's predictors lower its weight.
     pub radius: f64,
@@ -106,6 +106,14 @@ pub struct Weighted {
     pub shift: f64,
     /// Predicted noise of an unweighted answer at this budget, in posterior sds.
     pub plain_noise: f64,
+    /// The published T of the last score, by rows: with `r = |T x| sqrt(I)` a record has the weight `min(1, 1/r, trace/r²)`. Its columns
+    /// are the coefficients', of predictors scaled so that their declared bounds are -1 and 1.
+    pub frame: Vec<Vec<f64>>,
+    /// The point at which `I`, a record's information about its linear predictor, is taken: the coefficients on the model's scale, then
+    /// sigma of a linear regression.
+    pub at: Vec<f64>,
+    /// R, the limit of a weight times its squared length.
+    pub trace: f64,
     /// True for a binary outcome, whose clip is a weight by the predictors too.
     #[serde(skip)]
     pub binary: bool,
@@ -113,7 +121,7 @@ pub struct Weighted {
 
 impl Weighted {
     /// States what the answer is an answer to.
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn words(&self) -> String {
         let clip = self.clip;
         let beyond = match self.binary {
             true => {

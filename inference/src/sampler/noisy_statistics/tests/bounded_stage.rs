@@ -13,6 +13,7 @@ fn stage(score_sd: f64, information_sd: f64, inflation: f64) -> BoundedStage {
         information: Matrix::diagonal(&[100.0, 50.0]),
         information_sd,
         inflation,
+        squared_slopes: None,
         clipped: vec![0.0; 2],
         information_point: None,
     }

@@ -30,13 +30,26 @@ fn lengths_are_summarised() {
     let mut counts = vec![0.0; 9];
     (counts[0], counts[5]) = (500.0, 500.0);
     let lengths = Lengths::new(&counts, 10.0, 1000.0);
-    let (share, mean, shift) = lengths.summary(WIDE, 1000.0);
+    let (share, mean, shift) = lengths.summary(WIDE, 1000.0, None);
     let weight = (3.0_f64 / 6.2).sqrt();
     assert_eq!(share, 0.5);
     assert!((mean - 0.5 * (1.0 + weight)).abs() < 1e-12);
     // Relative to the mean length of 3.4.
     assert!((shift - 0.035 * (1000.0 * 0.5 * (1.0 - weight) * (1.0 - weight) * 6.2_f64 / 3.4).sqrt()).abs() < 1e-12);
     assert_eq!(Lengths::edges(WIDE)[3], 1.0);
+}
+
+/// Half of the records with a kappa of 1, half with one of .5: the squared coefficient of variation is 1/9.
+#[test]
+fn a_clip_that_weights_records_unequally_shifts_an_answer() {
+    let mut counts = vec![0.0; 9];
+    counts[0] = 1000.0;
+    let lengths = Lengths::new(&counts, 10.0, 1000.0);
+    let whole = 1000.0 * 0.6 / 3.0;
+    let shift = |once: f64, twice: f64| lengths.summary(WIDE, 1000.0, Some((once * whole, twice * whole))).2;
+    assert!((shift(0.75, 0.5 * (1.0 + 0.25)) - 0.035 * (1000.0_f64 / 9.0).sqrt()).abs() < 1e-12);
+    // Of equal kappas, and of noise.
+    assert_eq!((shift(0.5, 0.25), shift(0.5, 0.1)), (0.0, 0.0));
 }
 
 #[test]

@@ -27,6 +27,21 @@ fn the_better_release_is_written_into_a_job() {
     }
 }
 
+/// A table is an answer of the plain fit: `"auto"` admits it, `"always"` does not.
+#[test]
+fn weights_by_the_releases_admit_a_table() {
+    let weights = |weights: &str, predictors: usize| {
+        logistic(predictors, "").replace("outcome = ", &format!("weights = \"{weights}\"\noutcome = "))
+    };
+    assert_eq!(JobSpec::parse(&with_chosen_table(&weights("auto", 3))).unwrap().releases(), vec!["table"]);
+    assert_eq!(with_chosen_table(&weights("always", 3)), weights("always", 3));
+    // A small table is used anyway, and has a prediction.
+    let small = JobSpec::parse(&weights("auto", 2)).unwrap();
+    assert_eq!(small.releases(), vec!["table"]);
+    outlook(&small, &PartyMetadata::of_rows(&[1000; 2])).unwrap();
+    assert_eq!(JobSpec::parse(&weights("always", 2)).unwrap().releases(), vec!["score", "table"]);
+}
+
 /// Scores stay where a table has more noise: where its cells are far more than the coefficients, or the outcome is a count.
 /// So does the text of a job that settles the matter itself, and of one without a table.
 #[test]

@@ -14,6 +14,7 @@ fn facts() -> Facts {
         binary: false,
         counts: None,
         records: 10_000.0,
+        known: Known::Public,
         parties: 3.0,
         unit: 10.0,
         is_indicator: vec![false, false],
@@ -39,6 +40,7 @@ fn stage(progress: &Progress, eigenvalues: [f64; 2], score: [f64; 2]) -> Bounded
         information: Matrix::diagonal(&eigenvalues),
         information_sd: 1.0,
         inflation: 1.0,
+        squared_slopes: None,
         clipped: vec![0.0; 2],
         information_point: None,
     }

@@ -45,8 +45,7 @@ impl Answered {
         beside: &Counts,
         (facts, progress): (&Facts, &Progress),
     ) -> Self {
-        let inert = if facts.may_be_inert { (beside.unusable.max(0.0), beside.sd) } else { (0.0, 0.0) };
-        let usable = ((facts.records - inert.0).max(1.0), inert.1);
+        let usable = facts.usable(beside);
         let (clip, _) = limits.of_influence();
         if let Some((table, scale)) = &progress.table {
             stage.inflation = table.inflation(clip, *scale);
@@ -141,12 +140,26 @@ impl Answered {
             inference = inference.with_dispersion_check(step.abs());
         }
         let Limits::Weighted(setting) = self.limits else { return inference };
-        let (share_cut, mean_weight, shift) = self.lengths.summary(setting, self.usable.0);
+        let whole: f64 = self.stage.information.diagonal_entries().iter().sum();
+        let sums = self.stage.squared_slopes.map(|squares| (whole, squares));
+        let (share_cut, mean_weight, shift) = self.lengths.summary(setting, self.usable.0, sums);
         let Setting { radius, clip } = setting;
-        let weighted =
-            Weighted { radius, clip, share_cut, mean_weight, shift, plain_noise: progress.plain_noise, binary: facts.binary };
-        inference.weighted = Some(weighted);
+        let (matrix, sigma) = (self.stage.frame.matrix(), facts.own.then(|| libm::exp(progress.log_sigma)));
+        let row = |i: usize| (0..facts.order).map(|j| matrix[(i, j)]).collect();
+        let weighted = Weighted {
+            radius,
+            clip,
+            share_cut,
+            mean_weight,
+            shift,
+            plain_noise: progress.plain_noise,
+            frame: (0..facts.order).map(row).collect(),
+            at: self.stage.at.iter().copied().chain(sigma).collect(),
+            trace: self.limits.of_influence().1,
+            binary: facts.binary,
+        };
         inference.warnings.push(weighted.words());
+        inference.weighted = Some(weighted);
         let moved = progress.table.as_ref().map_or(0.0, |(table, scale)| table.skew(clip, *scale) * self.usable.0.sqrt());
         if moved > LEAST_MOVED {
             inference.warnings.push(format!(

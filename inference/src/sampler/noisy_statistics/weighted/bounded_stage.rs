@@ -40,6 +40,8 @@ pub(super) struct BoundedStage {
     pub(super) information_sd: f64,
     /// tau.
     pub(super) inflation: f64,
+    /// The sum of `w kappa² |v|²` over the records of a binary outcome, noisy, if it is released.
+    pub(super) squared_slopes: Option<f64>,
     /// Move of each coefficient that the clip may cause; an allowance.
     pub(super) clipped: Vec<f64>,
     /// `None` if the information is the same everywhere.

@@ -90,12 +90,11 @@ impl HalfWay {
             self.first = Some(part);
             return None;
         };
-        let inflation = answers.get(1).map_or(INFLATION.1, |variance| {
-            let (variance, sd) = self.point.read_variance(facts, round.queries[1].noise, variance);
-            inflation(variance + MARGIN * sd, whole)
-        });
+        let variance = answers.get(1).map(|variance| self.point.read_variance(facts, round.queries[1].noise, variance));
+        let inflation = variance.map_or(INFLATION.1, |(variance, sd)| inflation(variance + MARGIN * sd, whole));
         let pooled = Information::pooled(&[first, part])?;
-        Some(BoundedStage { inflation, ..self.with_information(pooled) })
+        let squared_slopes = variance.map(|(variance, _)| variance);
+        Some(BoundedStage { inflation, squared_slopes, ..self.with_information(pooled) })
     }
 
     /// Returns the stage with an information whose point is a step in the frame's coordinates.

@@ -1,6 +1,7 @@
 //! The public facts of a weighted regression, and the shares of its budget.
 
 use super::counts::CountFacts;
+use super::queries::Counts;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::noisy_statistics::coding::Coding;
@@ -22,6 +23,17 @@ const QUIET: f64 = 0.002;
 const BEST: f64 = 2.0;
 const WORSE: f64 = 10.0;
 
+/// How the number of records is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Known {
+    /// Every party protects rows against replacement.
+    Public,
+    /// By `records_guess`, or from the number of persons, until it is released.
+    Guessed,
+    /// It is released, with noise of this sd.
+    Released(f64),
+}
+
 /// The public facts.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
@@ -35,8 +47,9 @@ pub(super) struct Facts {
     pub(super) binary: bool,
     /// The facts of a count's outcome, if it is one; the own parameter is its dispersion then.
     pub(super) counts: Option<CountFacts>,
-    /// Number of records of all parties.
+    /// Number of records of all parties, as far as it is known.
     pub(super) records: f64,
+    pub(super) known: Known,
     pub(super) parties: f64,
     /// Sd of the noise over all parties of a sum that one record moves by 1, if the whole budget were spent on it.
     pub(super) unit: f64,
@@ -62,7 +75,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Collects the facts. Returns `None` where the noise hides every frame, so that an unweighted strategy serves better, and under
-    /// `auto` where a party protects another unit than rows against replacement.
+    /// `auto` where a party's number of records is neither public nor guessed.
     ///
     /// # Errors
     /// Under `always`, such a party.
@@ -75,22 +88,18 @@ impl Facts {
         if target.spec.counts_by_exposure() {
             return Ok(None);
         }
-        let Some(records) = records(&target.spec, parties)? else { return Ok(None) };
+        let Some((records, known)) = records(&target.spec, parties)? else { return Ok(None) };
         let (order, dimension) = (scores.coefficients(), target.space.dimension());
-        let unit = unit(target, budget)?;
-        let nu = unit * order as f64 * (order as f64).sqrt() / records;
-        if nu >= GATE {
-            return Ok(None);
-        }
-        Ok(Some(Self {
+        let facts = Self {
             may_be_plain: target.spec.weights == Weights::Auto,
             order,
             own: dimension > order,
             binary: scores.moments_outcome().is_none() && !scores.centres_by_table(),
             counts: CountFacts::of(target, scores),
             records,
+            known,
             parties: parties.len() as f64,
-            unit,
+            unit: unit(target, budget)?,
             is_indicator: (0..order).map(|j| scores.is_indicator(j)).collect(),
             has_intercept: scores.has_intercept(),
             coding: Coding::new(&scores.coding(), order),
@@ -103,10 +112,45 @@ impl Facts {
                 .get(order)
                 .map_or((f64::MIN, f64::MAX), |of| (libm::log(of.min), libm::log(of.max))),
             may_be_inert: target.spec.spares_inert_rows(),
+            radius: 0.0,
+            learn_share: 0.0,
+            most_learnt: 0,
+        };
+        let is_hidden = facts.eigenvalue_noise() >= GATE;
+        Ok((!is_hidden).then(|| facts.planned()))
+    }
+
+    /// Returns the noise of an eigenvalue of the information, relative to its mean in a perfect frame.
+    fn eigenvalue_noise(&self) -> f64 {
+        self.unit * self.order as f64 * (self.order as f64).sqrt() / self.records
+    }
+
+    /// Returns the facts with the plan of the learning stages that follows from the noise.
+    fn planned(self) -> Self {
+        let nu = self.eigenvalue_noise();
+        Self {
             radius: (3.0 * (QUIET / nu).sqrt()).clamp(1.5, 3.0),
             learn_share: (400.0 * nu * nu).clamp(0.01, 0.05),
             most_learnt: if nu < QUIET { 2 } else { 4 },
-        }))
+            ..self
+        }
+    }
+
+    /// Takes the released numbers of records.
+    pub(super) fn take_count(&mut self, counts: &Counts) {
+        let cells = counts.cells.len() as f64;
+        self.records = counts.cells.iter().sum::<f64>().max(1.0);
+        self.known = Known::Released(counts.sd * cells.sqrt());
+        *self = self.clone().planned();
+    }
+
+    /// Returns the number of usable records and the sd of its noise, by a table that counts the unusable ones.
+    pub(super) fn usable(&self, beside: &Counts) -> (f64, f64) {
+        match self.known {
+            Known::Released(sd) => (self.records, sd),
+            _ if self.may_be_inert => ((self.records - beside.unusable.max(0.0)).max(1.0), beside.sd),
+            _ => (self.records.max(1.0), 0.0),
+        }
     }
 
     /// Returns whether the information changes with the coefficients.
@@ -119,7 +163,8 @@ impl Facts {
         if self.binary { 1.5 } else { 3.0 }
     }
 
-    /// Returns the mean information of a record along each axis of a frame whose ball has the learning stages' radius.
+    /// Returns the mean information of a record along each axis of a frame whose ball has the learning stages' radius. A binary outcome's
+    /// is less by kappa. That is left out: in a frame that heeds it, a rare outcome has fewer answers, and more noise on real data.
     pub(super) fn filled(&self) -> f64 {
         (self.radius * self.order as f64).recip()
     }
@@ -138,17 +183,19 @@ impl Facts {
     }
 }
 
-/// Returns the total number of records; `None` where a party protects another unit and the job may be unweighted.
-fn records(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<f64>, SamplerError> {
-    let other = (0..parties.len()).find(|at| parties[*at].unit() != PrivacyUnit::row(Adjacency::Replace));
-    if let Some(at) = other {
-        if spec.weights == Weights::Auto {
-            return Ok(None);
-        }
-        let (party, unit) = (spec.parties.get(at).cloned().unwrap_or_default(), parties[at].unit().to_string());
-        return Err(SamplerError::Protects { algorithm: "a weighted regression (model.weights)", party, unit });
+/// Returns the total number of records, and how it is known; `None` where it is not and the job may be unweighted.
+fn records(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<(f64, Known)>, SamplerError> {
+    if parties.iter().all(|party| party.unit() == PrivacyUnit::row(Adjacency::Replace)) {
+        let records = PartyMetadata::most_records_of_all(parties).unwrap_or(1.0).max(1.0);
+        return Ok(Some((records, Known::Public)));
     }
-    Ok(Some(PartyMetadata::most_records_of_all(parties).unwrap_or(1.0).max(1.0)))
+    let guess = spec.sampler.records_guess;
+    let of_party = |party: &PartyMetadata| party.records().or(guess).or(party.most_records()).map(|count| count as f64);
+    match parties.iter().position(|party| of_party(party).is_none()) {
+        Some(_) if spec.weights == Weights::Auto => Ok(None),
+        Some(at) => Err(SamplerError::UnknownCount { party: spec.parties.get(at).cloned().unwrap_or_default() }),
+        None => Ok(Some((parties.iter().filter_map(of_party).sum::<f64>().max(1.0), Known::Guessed))),
+    }
 }
 
 /// Returns the noise of a sum that one record moves by 1.
@@ -165,7 +212,7 @@ fn unit(target: &Target, budget: &Allotment) -> Result<f64, SamplerError> {
 /// # Errors
 /// Those of [`Facts::new`].
 pub(crate) fn outlook(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<Outlook>, SamplerError> {
-    if target.spec.weights == Weights::Never {
+    if target.spec.weights == Weights::Never || target.spec.is_by_table(target.model.as_ref()) {
         return Ok(None);
     }
     let Some(scores) = target.model.scores() else { return Ok(None) };

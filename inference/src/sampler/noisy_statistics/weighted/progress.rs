@@ -4,7 +4,7 @@ use super::binary;
 use super::bounded_stage::{BoundedStage, InformationPoint, PlainNoise};
 use super::dispersion::DispersionScore;
 use super::learnt_frame::LearntFrame;
-use super::plan::Facts;
+use super::plan::{Facts, Known};
 use super::queries::Counts;
 use super::residual_table::{LEAST_FAR, ResidualTable};
 use super::setting::Limits;
@@ -36,6 +36,8 @@ const MOST_STRETCH: f64 = 8.0;
 /// The next round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
+    /// The number of records.
+    Count,
     /// The table of outcomes.
     Outcomes,
     /// A score and an information, from which the frame is learnt.
@@ -84,7 +86,7 @@ impl Progress {
     /// Starts at coefficients of 0 and a sigma.
     pub(super) fn new(facts: &Facts, log_sigma: f64) -> Self {
         Self {
-            phase: if facts.binary { Phase::Learn } else { Phase::Outcomes },
+            phase: if facts.known == Known::Guessed { Phase::Count } else { after_the_count(facts) },
             frame: public_frame(facts, log_sigma),
             coefficients: vec![0.0; facts.order],
             log_sigma,
@@ -99,6 +101,11 @@ impl Progress {
             information_noise: 0.0,
             stages: 0,
         }
+    }
+
+    /// Continues after the number of records is released.
+    pub(super) fn take_count(&mut self, facts: &Facts) {
+        self.phase = after_the_count(facts);
     }
 
     /// Returns the edges of the table of outcomes less the intercept, in units of sigma.
@@ -276,6 +283,10 @@ impl Progress {
             _ => facts.radius,
         }
     }
+}
+
+fn after_the_count(facts: &Facts) -> Phase {
+    if facts.binary { Phase::Learn } else { Phase::Outcomes }
 }
 
 /// Returns the longest step of a stage, in radii. A binary outcome's information changes on the way.

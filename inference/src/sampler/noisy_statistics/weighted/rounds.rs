@@ -12,6 +12,8 @@ use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::target::Target;
 use conclave_common::query::Query;
 
+/// Share of the budget for the number of records.
+const COUNT_SHARE: f64 = 0.01;
 /// Share of the budget for the table of outcomes.
 const OUTCOMES_SHARE: f64 = 0.02;
 /// Parts of a learning stage for the information: of the first one, and of a later one.
@@ -34,14 +36,11 @@ impl WeightedStrategy {
     pub(super) fn ask_round(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
         let left = budget.left();
         let (point, queries) = match (self.progress.phase, &self.half_way) {
+            (Phase::Count, _) => self.ask_table((target, budget), &[0.0], COUNT_SHARE)?,
             (Phase::Outcomes, _) => {
-                self.stay_inside(target);
-                let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
-                let point = QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE));
                 let edges = self.progress.outcome_edges(&self.facts);
                 let share = if self.facts.counts.is_some() { COUNTS_SHARE } else { OUTCOMES_SHARE };
-                let query = point.residuals((target, budget), &edges, share)?;
-                (point, vec![query])
+                self.ask_table((target, budget), &edges, share)?
             }
             (Phase::HalfWay, Some(half_way)) => {
                 let queries = half_way.ask(target, budget)?.into_iter().enumerate().map(numbered).collect();
@@ -69,6 +68,20 @@ impl WeightedStrategy {
         };
         self.pending = Some((point, left));
         Ok(queries)
+    }
+
+    /// Asks for a table of residuals at the search's point.
+    fn ask_table(
+        &mut self,
+        (target, budget): (&Target, &mut Allotment),
+        edges: &[f64],
+        share: f64,
+    ) -> Result<(QueryPoint, Vec<Query>), SamplerError> {
+        self.stay_inside(target);
+        let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
+        let point = QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE));
+        let query = point.residuals((target, budget), edges, share)?;
+        Ok((point, vec![query]))
     }
 
     /// Asks the queries of a stage: information and table take their parts of its share, and the score takes the rest.

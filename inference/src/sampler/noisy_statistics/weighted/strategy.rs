@@ -53,7 +53,7 @@ impl WeightedStrategy {
     /// Returns the strategy before its first round; `None` where an unweighted one serves better, since the noise hides every frame.
     ///
     /// # Errors
-    /// [`SamplerError::Protects`].
+    /// [`SamplerError::UnknownCount`].
     pub(crate) fn new(
         target: &Target,
         scores: &dyn ScoreModel,
@@ -120,6 +120,7 @@ impl WeightedStrategy {
             information,
             information_sd,
             inflation: 1.0,
+            squared_slopes: None,
             clipped: vec![0.0; order],
             information_point: self.progress.at_own_point(&self.facts),
         };
@@ -264,10 +265,16 @@ impl Strategy for WeightedStrategy {
         let (left, asked) = (budget.left(), self.progress.phase);
         let place = (point.theta.clone(), before - left);
         let last = match asked {
-            Phase::Outcomes => {
+            Phase::Count | Phase::Outcomes => {
                 let query = &round.queries[0];
                 let counts = read_counts(&self.facts, query.kind, query.noise, totals.components());
-                self.progress.take_outcomes(&self.facts, &counts);
+                match asked {
+                    Phase::Count => {
+                        self.facts.take_count(&counts);
+                        self.progress.take_count(&self.facts);
+                    }
+                    _ => self.progress.take_outcomes(&self.facts, &counts),
+                }
                 false
             }
             Phase::HalfWay => self.take_half_way(round, totals),
