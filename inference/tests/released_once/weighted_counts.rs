@@ -181,7 +181,7 @@ fn weighted_counts_are_sharp_and_honest() {
     holds(NegativeBinomial, (4, Law::Normal, 9000, 3.0), (16, 13), 1.5);
 }
 
-/// Where predictors fill their bounds and counts are small, `auto` gives the plain answer; elsewhere the weighted one, which says so.
+/// `auto` gives the plain answer where predictors fill their bounds and counts are small; elsewhere the weighted one, which says so.
 #[test]
 fn auto_is_plain_where_that_is_sharp() {
     let chosen = |family: Family, n: usize, epsilon: f64, text: fn(String) -> String| {

@@ -205,7 +205,11 @@ impl Inference {
         let wider = known.map_or(MOST, |share| (1.0 - share).sqrt().recip().min(MOST));
         let rho = if (0.0..=MOST).contains(&rho) { rho } else { MOST };
         let most_rho = Self::most_weighted_rho(cubic.is_some());
-        let own = own_sd.map(|sd| ("own_sd", sd, OWN_SD, "the residuals' sd is known too poorly: the sd of its logarithm is"));
+        let of_own = match cubic {
+            Some(_) => "the dispersion is known too poorly: the sd of its logarithm is",
+            None => "the residuals' sd is known too poorly: the sd of its logarithm is",
+        };
+        let own = own_sd.map(|sd| ("own_sd", sd, OWN_SD, of_own));
         let checks = [
             (
                 "rho_h",

@@ -45,8 +45,7 @@ fn the_dispersion_has_its_expectations() {
     }
 }
 
-/// Where 25,000 records are spread over linear predictors, the interpolation moves their mean score by less than .02 posterior sds, at the
-/// widest ends that a query states.
+/// The interpolation moves the score of 25,000 records by less than .02 posterior sds, at the widest ends that a query states.
 #[test]
 fn a_table_is_fine_enough() {
     for (dispersion, clip) in [(0.0, 3.0), (1.0, 3.0), (0.0, 6.0), (3.0, 3.0)] {

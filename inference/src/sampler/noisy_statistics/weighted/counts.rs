@@ -9,7 +9,7 @@ use crate::sampler::target::Target;
 use conclave_common::model::ScoreModel;
 use conclave_common::schema::ModelSpec;
 
-/// Least linear predictor at which a record is told from one with a mean of 0.
+/// Least linear predictor of a table: below it, hardly any record has a count above 0.
 const LEAST_PREDICTOR: f64 = -12.0;
 /// Greatest mean count, in units of the largest declared one: `e²`.
 const BEYOND_MOST: f64 = 2.0;
