@@ -1,8 +1,5 @@
 //! Counts as a shard holds them, and in their own units.
 
-use super::elementary::exp;
-use super::slope_table::SlopeTable;
-use super::slopes::Standardised;
 use crate::schema::ColumnSpec;
 
 /// The conversion of a count between a shard's scale and its own units.
@@ -23,16 +20,6 @@ impl Counts {
         /// 1.5 * 2^52. Adding it rounds to an integer, ties to even.
         const ROUNDER: f64 = 6_755_399_441_055_744.0;
         ((self.centre + self.half_width * scaled) + ROUNDER) - ROUNDER
-    }
-
-    /// Returns a count's residual in its own sds, within `clip` and not centred, and the root of its information about the linear
-    /// predictor, which counts as at most [`SlopeTable::FARTHEST`] in magnitude. The dispersion is 0 for a Poisson law.
-    #[inline(always)]
-    pub(super) fn standardised(self, y: f64, eta: f64, dispersion: f64, clip: f64) -> Standardised {
-        let mean = exp(eta.clamp(-SlopeTable::FARTHEST, SlopeTable::FARTHEST) + 0.0 * eta);
-        let widened = 1.0 + dispersion * mean;
-        let residual = (self.of(y) - mean) / (mean * widened).sqrt();
-        Standardised { root: (mean / widened).sqrt(), residual: residual.clamp(-clip, clip), slope: f64::NAN }
     }
 
     /// Returns the least and the greatest count.

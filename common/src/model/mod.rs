@@ -12,6 +12,7 @@ mod bounded;
 mod cell_moments;
 mod combinations;
 mod corners;
+mod count_residual;
 mod counts;
 mod elementary;
 mod envelope;

@@ -14,6 +14,7 @@
 //! `mu - y` times a positive factor. So it is greatest at a corner of the declared ranges, and least at the largest mean and the
 //! count just above it, or the count closest to that. A step in both is treated as two steps, in either order.
 
+use super::count_residual::standardised;
 use super::counts::Counts;
 use super::elementary::ln_gamma_difference;
 use super::elementary::{digamma_difference, exp, trigamma_difference};
@@ -204,7 +205,7 @@ impl Slopes for NegativeBinomial {
 
     #[inline(always)]
     fn standardised((counts, a): &(Counts, Dispersion), y: f64, eta: f64, clip: f64) -> Standardised {
-        counts.standardised(y, eta, a.size.recip(), clip)
+        standardised(*counts, [y, eta], a.size.recip(), clip)
     }
 
     /// Both increase: in the linear predictor and in the count.

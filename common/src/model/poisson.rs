@@ -11,6 +11,7 @@
 //! [`concave_ratios`]. The bound is as large as the greatest rate that the declared columns admit at the two parameter values, so
 //! narrow bounds are cheaper.
 
+use super::count_residual::standardised;
 use super::counts::Counts;
 use super::elementary::exp;
 use super::likelihood::{Ends, Likelihood};
@@ -89,7 +90,7 @@ impl Slopes for Poisson {
 
     #[inline(always)]
     fn standardised(counts: &Counts, y: f64, eta: f64, clip: f64) -> Standardised {
-        counts.standardised(y, eta, 0.0, clip)
+        standardised(*counts, [y, eta], 0.0, clip)
     }
 
     fn most_information(&self, _counts: &Counts, _low: f64, high: f64) -> [f64; 2] {

@@ -1,7 +1,7 @@
 //! The answer by a stage: the posterior of the coefficients and of log sigma, and what it is an answer to.
 
 use super::bounded_stage::BoundedStage;
-use super::dispersion::DispersionScore;
+use super::dispersion_score::DispersionScore;
 use super::plan::Facts;
 use super::progress::Progress;
 use super::queries::Counts;
@@ -81,8 +81,9 @@ impl Answered {
         let (law, eta) = (counts.law(progress.log_sigma), progress.typical_predictor(counts));
         // The share of a typical variance beyond the mean.
         let part = 1.0 - law.information(eta) / libm::exp(eta);
-        let (estimate, step) = score.estimate(self.added * self.usable.0, part, facts.order as f64);
-        self.dispersion = Some((estimate, step, score.alone()));
+        let estimate = score.estimate(self.added * self.usable.0, part, facts.order as f64);
+        let of_log = LogSigma { mean: estimate.mean, variance: estimate.variance };
+        self.dispersion = Some((of_log, estimate.step, score.alone()));
     }
 
     /// Returns log sigma: located, until both sums of squares are released.

@@ -17,7 +17,11 @@ const HARDLY_MORE: f64 = 1.1;
 impl Progress {
     /// Chooses the limits of the last stage by the information of the stage before.
     pub(super) fn choose(&mut self, facts: &Facts, seen: &BoundedStage, (left, of_plain): (f64, &PlainNoise<'_>)) {
-        let setting = Setting::choose_of(facts, left, self.probability);
+        let unit = facts.noise_on_the_ball(left);
+        let setting = match &facts.counts {
+            Some(_) => Setting::choose_of_count(unit, facts.order),
+            None => Setting::choose(unit, facts.order, facts.binary.then_some(self.probability)),
+        };
         let frame = self.held(facts, self.frame.clone().scaled((facts.radius / setting.radius).sqrt()), setting.clip);
         let (plain, clip) = (self.plain_frame(facts), self.far_clip());
         let noise = |frame: &LearntFrame, clip| predicted_noise(facts, seen, (frame, clip), left);

@@ -4,12 +4,12 @@
 //! counts neither need nor make much noise. Its information is the sum of kappa over the records. Both are released during the search,
 //! and at the end at the answer: with coefficients off the answer, the dispersion would be too large.
 
+use super::count_facts::CountFacts;
 use super::count_law::CountTable;
-use super::counts::CountFacts;
+use super::dispersion_score::DispersionScore;
 use super::plan::Facts;
 use super::progress::Progress;
 use super::queries::QueryPoint;
-use super::squares::LogSigma;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::noisy_statistics::scores::triangle;
@@ -23,10 +23,6 @@ use conclave_privacy::pass::hold::DIAGONAL;
 const OF_INFORMATION: f64 = 0.1;
 /// Clips that are tried, in roots of a typical record's information.
 const CLIPS: [f64; 9] = [0.7, 1.0, 1.5, 2.0, 3.0, 4.5, 6.5, 9.0, 13.0];
-/// Largest change of the logarithm in the search.
-const LONGEST: f64 = 1.0;
-/// Variance of the change that the search expects.
-const EXPECTED: f64 = 4.0;
 /// Least information, in that of as many typical records.
 const LEAST: f64 = 0.1;
 
@@ -37,17 +33,6 @@ pub(super) struct PendingDispersion {
     /// The least information that is believed.
     least: f64,
     table: CountTable,
-}
-
-/// The released score of the logarithm of a dispersion at a point.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct DispersionScore {
-    /// Its logarithm there.
-    at: f64,
-    score: f64,
-    score_sd: f64,
-    information: f64,
-    information_sd: f64,
 }
 
 impl PendingDispersion {
@@ -99,32 +84,4 @@ fn clip(facts: &Facts, share: f64, of: impl Fn(f64) -> [f64; 2]) -> f64 {
     };
     let clips = CLIPS.map(|factor| (factor * root).clamp(1e-6, Influence::MOST_CLIP));
     clips.into_iter().min_by(|a, b| variance(*a).total_cmp(&variance(*b))).unwrap_or(1.0)
-}
-
-impl DispersionScore {
-    /// Returns the variance of the estimate, relative to the square of the information, with that of a step.
-    fn variance(&self, step: f64) -> f64 {
-        let noise = self.score_sd * self.score_sd + self.information_sd * self.information_sd * step * step;
-        (self.information + noise) / (self.information * self.information)
-    }
-
-    /// Returns the change of the logarithm that the search makes.
-    pub(super) fn step(&self) -> f64 {
-        let step = self.score / self.information;
-        (step * EXPECTED / (EXPECTED + self.variance(step))).clamp(-LONGEST, LONGEST)
-    }
-
-    /// Returns the variance without noise.
-    pub(super) fn alone(&self) -> f64 {
-        self.information.recip()
-    }
-
-    /// Returns the estimate at the answer, and the whole step to it. The noise of the coefficients makes residuals larger, as `added`
-    /// records would that are one sd off; `part` is the share of a typical variance that the dispersion makes.
-    pub(super) fn estimate(&self, added: f64, part: f64, order: f64) -> (LogSigma, f64) {
-        let of_noise = 0.5 * added * part;
-        let step = (self.score - of_noise) / self.information;
-        let uncertain = of_noise / self.information;
-        (LogSigma { mean: self.at + step, variance: self.variance(step) + uncertain * uncertain * 2.0 / order }, step)
-    }
 }

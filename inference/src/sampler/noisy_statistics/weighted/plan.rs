@@ -1,6 +1,6 @@
 //! The public facts of a weighted regression, and the shares of its budget.
 
-use super::counts::CountFacts;
+use super::count_facts::CountFacts;
 use super::queries::Counts;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;

@@ -2,7 +2,7 @@
 
 use super::binary;
 use super::bounded_stage::{BoundedStage, InformationPoint, PlainNoise};
-use super::dispersion::DispersionScore;
+use super::dispersion_score::DispersionScore;
 use super::learnt_frame::LearntFrame;
 use super::plan::{Facts, Known};
 use super::queries::Counts;

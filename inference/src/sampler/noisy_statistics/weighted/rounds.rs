@@ -5,7 +5,7 @@ use super::half_way::VARIANCE_SHARE;
 use super::progress::Phase;
 use super::queries::QueryPoint;
 use super::residual_table::ResidualTable;
-use super::setting::{Lengths, Limits, OF_INFORMATION, TRACE};
+use super::setting::{Lengths, Limits, OF_DISPERSION, OF_INFORMATION, TRACE};
 use super::strategy::WeightedStrategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
@@ -20,8 +20,6 @@ const OUTCOMES_SHARE: f64 = 0.02;
 const OF_LEARNING: [f64; 2] = [0.6, 0.5];
 /// Parts of a locating stage for the information and for the table of residuals.
 const OF_LOCATING: f64 = 0.3;
-/// Part of a locating stage, and of the last one, for the dispersion of a count.
-pub(super) const OF_DISPERSION: f64 = 0.12;
 /// Share of the budget for the table of outcomes of a count.
 const COUNTS_SHARE: f64 = 0.03;
 /// Part of the last stage for the sums of squares.

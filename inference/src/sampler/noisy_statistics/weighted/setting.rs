@@ -1,7 +1,6 @@
 //! The radius and the clip of the last stage, and the noise that they leave.
 
 use super::binary::kappa;
-use super::plan::Facts;
 
 /// Points of the grid on which the law of squared lengths is summed.
 const POINTS: usize = 2000;
@@ -11,6 +10,8 @@ const WIDE_UP_TO: f64 = 0.75;
 pub(super) const OF_SCORE: f64 = 0.78;
 /// The part that its information has.
 pub(super) const OF_INFORMATION: f64 = 0.12;
+/// Part of a locating stage, and of the last one, for the dispersion of a count.
+pub(super) const OF_DISPERSION: f64 = 0.12;
 /// Shift of an answer, per root of the number of records and of the mean of `(1 - w)² q`. Seen on real data: .004 to .18.
 /// A binary outcome's clip weights records by kappa beside; the squared coefficient of variation of kappa is added to that mean.
 const SHIFT: f64 = 0.035;
@@ -60,14 +61,9 @@ const WIDE_COUNTS: Setting = Setting { clip: 6.0, radius: 3.0 };
 const NARROW_COUNTS: Setting = Setting { clip: 3.0, radius: 1.5 };
 
 impl Setting {
-    /// Chooses the setting of a job with this much of its budget left.
-    pub(super) fn choose_of(facts: &Facts, left: f64, probability: f64) -> Self {
-        let unit = facts.noise_on_the_ball(left);
-        match &facts.counts {
-            Some(_) if WIDE_COUNTS.noise(unit, facts.order, None) <= WIDE_UP_TO => WIDE_COUNTS,
-            Some(_) => NARROW_COUNTS,
-            None => Self::choose(unit, facts.order, facts.binary.then_some(probability)),
-        }
+    /// Chooses the setting of a count likewise.
+    pub(super) fn choose_of_count(unit: f64, order: usize) -> Self {
+        if WIDE_COUNTS.noise(unit, order, None) <= WIDE_UP_TO { WIDE_COUNTS } else { NARROW_COUNTS }
     }
 
     /// Chooses the wider setting where its noise is small enough. `unit` is the noise, in posterior sds, of a score whose records all

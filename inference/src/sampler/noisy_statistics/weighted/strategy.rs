@@ -2,14 +2,14 @@
 
 use super::answered::Answered;
 use super::bounded_stage::{BoundedStage, Located};
-use super::dispersion::{DispersionScore, PendingDispersion};
+use super::dispersion::PendingDispersion;
+use super::dispersion_score::DispersionScore;
 use super::half_way::HalfWay;
 use super::plan::Facts;
 use super::progress::{Phase, Progress};
 use super::queries::{Counts, QueryPoint, read_counts, read_vector};
 use super::residual_table::ResidualTable;
-use super::rounds::OF_DISPERSION;
-use super::setting::{Limits, OF_INFORMATION};
+use super::setting::{Limits, OF_DISPERSION, OF_INFORMATION};
 use super::squares::LogSigma;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
