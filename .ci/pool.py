@@ -72,6 +72,7 @@ LONG = {
     "the_power_fails_at_every_call_of_sampled_jobs",
     "tables_of_linear_regressions_are_chosen_where_they_are_sharper",
     "the_tables_of_linear_regression",
+    "weighted_counts_are_honest_in_every_design",
     "weighted_logistic_regressions_are_honest_in_every_design",
     "weighted_regressions_are_honest_in_every_design",
     "the_tables_of_score_stages",

@@ -3,7 +3,7 @@
 //! This module checks everything that does not depend on the job: counts, finiteness, the noise scale's grid. The party
 //! checks the rest (dimension, box, policy) against the job that it opened itself.
 
-use conclave_common::model::{Influence, Remainder};
+use conclave_common::model::{Influence, Remainder, SlopeTable};
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::{PartyMetadata, Query};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
@@ -21,7 +21,7 @@ pub const MAX_INTEGERS: usize = 7168;
 /// Maximum number of parameters of a query at a point, and of the numbers beside the point: a frame, two limits and the edges of a
 /// table.
 const MAX_ORDER: usize = QueryKind::MAX_ORDER as usize;
-const MAX_FRAME: usize = MAX_ORDER * (MAX_ORDER + 1) + 2 + Influence::MOST_EDGES;
+const MAX_FRAME: usize = MAX_ORDER * (MAX_ORDER + 1) + 2 + Influence::MOST_EDGES + SlopeTable::LENGTH;
 
 /// The outcome of a party's answer, sent as the number in `Answer.status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

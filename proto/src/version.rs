@@ -109,8 +109,8 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
-/// - Protocol 9 adds gradients and remainders of records with leverage weights. A party of protocol 8 would refuse the key
-///   `model.weights` of a job of chains.
+/// - Protocol 9 adds gradients and remainders of records with leverage weights, and scores and information of counts with a table of
+///   expectations. A party of protocol 8 would refuse the key `model.weights` of such jobs.
 /// - Protocol 8 adds scores and information of bounded influence, and tables at a point. A party of protocol 7 would refuse the key
 ///   `model.weights`.
 /// - Protocol 7 asks up to four rounds of a linear regression that releases once, or its table. A party of protocol 6 would refuse
@@ -129,6 +129,7 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
     let asks_information = spec.asks(QueryKind::Curvature { parameters: 2 });
     let of_model = match spec.model.kind() {
         _ if spec.weighs_chains() => 9,
+        "poisson" | "negative_binomial" if spec.weights != Weights::Never => 9,
         _ if spec.weights != Weights::Never => 8,
         "linear" if spec.algorithm == Algorithm::NoisyStatistics => 7,
         "negative_binomial" | "student_t" | "weibull" if asks_information => 6,
@@ -279,6 +280,15 @@ mod tests {
             .unwrap()
         };
         assert_eq!(["never", "auto", "always"].map(|weights| least_protocol(&chain(weights))), [4, 9, 9]);
+        let counts = |weights: &str| {
+            JobSpec::parse(&format!(
+                "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nkind = \"poisson\"\noutcome = \"y\"\n\
+                 predictors = [\"x\"]\nweights = \"{weights}\"\n[columns]\ny = {{ min = 0, max = 4 }}\nx = {{ min = 0, max = 1 }}\n\
+                 [privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+            ))
+            .unwrap()
+        };
+        assert_eq!(["never", "auto", "always"].map(|weights| least_protocol(&counts(weights))), [3, 9, 9]);
     }
 
     /// An end of protocol 5 would take the observed information for another form.

@@ -10,14 +10,24 @@ use super::spec::JobSpec;
 /// The line of the choice.
 const CHOSEN: &str = "weights = \"auto\" # chosen: the releases decide if a weighted fit is sharper";
 
+/// The regressions of which a job that states no weights gets some. Counts take weights that a job states.
+const WEIGHTED: [&str; 2] = ["linear", "logistic"];
+
 impl JobSpec {
-    /// Returns the text of a job with `model.weights = "auto"` if it is a linear or logistic regression that releases once and
-    /// states neither weights nor another strategy; else the text.
+    /// Returns whether the outcome is a count with an exposure or an offset.
+    #[must_use]
+    pub fn counts_by_exposure(&self) -> bool {
+        let is_count = matches!(self.model.kind(), "poisson" | "negative_binomial");
+        is_count && self.model.design().is_some_and(|design| design.offset.is_some())
+    }
+
+    /// Returns the text of a job with `model.weights = "auto"` if it is a regression with weights that releases once and states
+    /// neither weights nor another strategy; else the text.
     #[must_use]
     pub fn with_chosen_weights(text: &str) -> String {
         let (Ok(spec), Ok(file)) = (Self::parse(text), read(text)) else { return text.to_owned() };
         let stated = file.get("model").and_then(|model| model.get("weights")).is_some();
-        let once = spec.algorithm == Algorithm::NoisyStatistics && matches!(spec.model.kind(), "linear" | "logistic");
+        let once = spec.algorithm == Algorithm::NoisyStatistics && WEIGHTED.contains(&spec.model.kind());
         if stated || !once || spec.is_by_table(spec.build_model().as_ref()) {
             return text.to_owned();
         }
@@ -29,6 +39,7 @@ impl JobSpec {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn job(kind: &str, more: &str) -> String {
@@ -50,7 +61,15 @@ mod tests {
         assert_eq!(JobSpec::with_chosen_weights(&by_table), by_table);
         let never = job("linear", "").replace("[columns]", "weights = \"never\"\n[columns]");
         let chain = job("linear", "").replace("\"auto\"", "\"penalty\"");
-        for text in [never, chain, job("poisson", ""), job("linear", "[release]\nstages = [0.5, 0.5]\n"), "no job".to_owned()] {
+        for kind in ["poisson", "negative_binomial"] {
+            // Counts take the weights that a job states. An exposure may depend on the outcome.
+            assert_eq!(JobSpec::with_chosen_weights(&job(kind, "")), job(kind, ""));
+            let exposed = job(kind, "").replace("[columns]", "exposure = \"e\"\n[columns]\ne = { min = 1, max = 2 }");
+            let weighted = |weights: &str| exposed.replace("[columns]\ne", &format!("weights = \"{weights}\"\n[columns]\ne"));
+            assert!(JobSpec::parse(&weighted("always")).unwrap_err().to_string().contains("follow-up time"));
+            assert!(JobSpec::parse(&weighted("auto")).is_ok());
+        }
+        for text in [never, chain, job("linear", "[release]\nstages = [0.5, 0.5]\n"), "no job".to_owned()] {
             assert_eq!(JobSpec::with_chosen_weights(&text), text);
         }
     }

@@ -6,7 +6,7 @@ use super::error::JobError;
 use super::limits::MAX_CHAINS;
 use super::spec::JobSpec;
 use super::weights::Weights;
-use crate::model::{Influence, Remainder};
+use crate::model::{Influence, Remainder, SlopeTable};
 
 /// Maximum size of a coordinator's message to a party, in bytes. A job file has at most 64 KiB, so queries alone can be longer.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -54,8 +54,10 @@ impl JobSpec {
         // The number of queries in a message, and the numbers in each.
         let mut messages = vec![(1, vector)];
         if self.weights != Weights::Never {
-            // A score, an information and a table in a frame.
-            messages.push((3, vector + 2 + Influence::MOST_EDGES));
+            // A score, an information and a table in a frame; of a count, a table of expectations in each, and the own parameter's two.
+            let is_count = matches!(self.model.kind(), "poisson" | "negative_binomial");
+            let (queries, table) = if is_count { (4, SlopeTable::LENGTH) } else { (3, 0) };
+            messages.push((queries, vector + 2 + Influence::MOST_EDGES + table));
         }
         // R, at the end of a query of weighted chains.
         let trace = usize::from(self.weighs_chains());

@@ -1,8 +1,10 @@
 //! The kernels of bounded influence of a regression: score, information, and tables of residuals and lengths; see [`super::Influence`].
 
+use super::elementary::exp;
 use super::influence::Influence;
 use super::leverage::SquaredLengths;
 use super::linear_predictor::LinearPredictor;
+use super::slope_table::HeldTable;
 use super::slopes::{Slopes, Standardised};
 use super::table::NOWHERE;
 use super::weighted::WeightedSum;
@@ -19,8 +21,14 @@ pub(super) struct Bounded<L: Slopes> {
     /// The components of a record's image.
     lengths: SquaredLengths,
     clip: f64,
+    /// The largest magnitude of a residual.
+    limit: f64,
     trace: f64,
     parameters: usize,
+    /// The expectations of a count.
+    table: Option<HeldTable>,
+    /// True if the slope in the family's own parameter is asked.
+    of_own: bool,
     /// The linear predictor at which an information is taken, if that is not `eta`.
     half_way: Option<WeightedSum>,
 }
@@ -38,6 +46,9 @@ impl<L: Slopes> Bounded<L> {
             at: likelihood.slopes_at(own),
             lengths: SquaredLengths::new(predictor, rows),
             clip: influence.clip,
+            limit: influence.limit(),
+            table: influence.table.map(|table| table.held()),
+            of_own: own.is_some() && influence.is_of_own(),
             trace: influence.trace,
             parameters: frame.parameters(),
             half_way: influence.half_way.map(|point| predictor.weighted(&point[..coefficients.len()])),
@@ -50,8 +61,36 @@ impl<L: Slopes> Bounded<L> {
         (coefficients, own): (&[f64], Option<f64>),
     ) -> Self {
         let (eta, at) = (predictor.weighted(coefficients), likelihood.slopes_at(own));
-        let lengths = SquaredLengths { images: Vec::new() };
-        Self { eta, at, lengths, clip: Influence::MOST_CLIP, trace: 1.0, parameters: 0, half_way: None }
+        let (clip, limit) = (Influence::MOST_CLIP, Influence::MOST_CLIP);
+        let (table, lengths) = (None, SquaredLengths { images: Vec::new() });
+        Self { eta, at, lengths, clip, limit, trace: 1.0, parameters: 0, table, of_own: false, half_way: None }
+    }
+
+    /// Returns a record's residual and slope: of a count, centred and by the table.
+    #[inline(always)]
+    fn standardised(&self, y: f64, eta: f64, clip: f64) -> Standardised {
+        // A public condition.
+        let Some(table) = &self.table else { return L::standardised(&self.at, y, eta, clip) };
+        let eta = table.within(eta);
+        let ([centre, slope], of) = (table.at(eta), L::standardised(&self.at, y, eta, clip));
+        Standardised { residual: of.residual - centre, slope, ..of }
+    }
+
+    /// Returns a record's slope half way to an answer.
+    #[inline(always)]
+    fn slope_half_way(&self, of: Standardised, [eta, half_way]: [f64; 2]) -> f64 {
+        let Some(table) = &self.table else { return L::slope_half_way(of, half_way) };
+        of.slope * exp(table.within(half_way) - table.within(eta))
+    }
+
+    /// Returns a record's slope in the logarithm of the family's own parameter, clipped and centred, over its limit; and its kappa.
+    #[inline(always)]
+    fn own_slope(&self, y: f64, eta: f64) -> [f64; 2] {
+        let Some(table) = &self.table else { return [f64::NAN; 2] };
+        let eta = table.within(eta);
+        let ([centre, kappa], [_, slope]) = (table.at(eta), L::slopes(&self.at, y, eta));
+        let slope = (slope.clamp(-self.clip, self.clip) - centre) / self.limit;
+        [slope, kappa + 0.0 * slope]
     }
 
     /// Gives the kernel of information to a pass.
@@ -77,9 +116,9 @@ impl<L: Slopes> Bounded<L> {
         let most = if self.half_way.is_some() { Influence::MOST_HALF_WAY } else { 1.0 };
         let shortened = Influence::shortened(self.parameters);
         for i in 0..eta.len() {
-            let of = L::standardised(&self.at, outcome[i], eta[i], self.clip);
+            let of = self.standardised(outcome[i], eta[i], self.clip);
             // Public conditions.
-            let slope = if self.half_way.is_some() { L::slope_half_way(of, half_way[i]).min(most) } else { of.slope };
+            let slope = if self.half_way.is_some() { self.slope_half_way(of, [eta[i], half_way[i]]).min(most) } else { of.slope };
             let slope = if of_variance { slope * of.slope } else { slope };
             let weight = Influence::weight(self.trace, of.root * of.root * squares[i]);
             // A record without a residual is inert.
@@ -96,10 +135,18 @@ impl<L: Slopes> Sloped for Bounded<L> {
         let (eta, own, outcome) = (&mut eta.0[..records], &mut own.0[..records], &rows.outcome()[..records]);
         self.lengths.fill(rows, &mut image[..records], own);
         self.eta.fill(rows, eta);
+        // A public condition.
+        if self.of_own {
+            for i in 0..records {
+                [own[i], _] = self.own_slope(outcome[i], eta[i]);
+                eta[i] = 0.0 * own[i];
+            }
+            return;
+        }
         for i in 0..records {
-            let Standardised { root, residual, .. } = L::standardised(&self.at, outcome[i], eta[i], self.clip);
+            let Standardised { root, residual, .. } = self.standardised(outcome[i], eta[i], self.clip);
             let weight = Influence::weight(self.trace, root * root * own[i]);
-            eta[i] = residual / self.clip * weight * root;
+            eta[i] = residual / self.limit * weight * root;
             // Not-a-number for an inert record.
             own[i] = 0.0 * eta[i];
         }
@@ -145,6 +192,15 @@ impl<L: Slopes> Columns for Variance<L> {
         let records = rows.len();
         let [column] = columns else { return };
         let (eta, other, column) = (&mut eta.0[..records], &mut other.0[..records], &mut column[..records]);
+        if self.0.of_own {
+            let (outcome, shortened) = (&rows.outcome()[..records], Influence::shortened(1));
+            self.0.eta.fill(rows, eta);
+            for i in 0..records {
+                let [_, kappa] = self.0.own_slope(outcome[i], eta[i]);
+                column[i] = (kappa / self.0.trace).sqrt() * shortened;
+            }
+            return;
+        }
         self.0.lengths.fill(rows, other, column);
         self.0.factors(rows, [eta, other], column, true);
         column.iter_mut().zip(eta).for_each(|(square, factor)| *square = square.sqrt() * *factor);
@@ -176,7 +232,7 @@ impl<'a, L: Slopes> BetweenEdges<'a, L> {
         self.bounded.lengths.fill(rows, image, codes);
         self.bounded.eta.fill(rows, eta);
         for i in 0..codes.len() {
-            let Standardised { root, residual, .. } = L::standardised(&self.bounded.at, outcome[i], eta[i], f64::INFINITY);
+            let Standardised { root, residual, .. } = self.bounded.standardised(outcome[i], eta[i], f64::INFINITY);
             let value = if self.of_lengths { root * root * codes[i] + 0.0 * residual } else { residual };
             let cell: f64 = self.edges.iter().map(|edge| f64::from(u8::from(value >= *edge))).sum();
             codes[i] = if value.is_nan() { NOWHERE } else { cell };

@@ -10,8 +10,13 @@
 //! `-d psi / d eta` there, over the root of the information at the query's point, and at most 1.3. The sum of `w kappa^2 |v|^2`, one
 //! number, is about the variance of the score of a binary outcome under the model, which has the squared weight.
 //!
+//! For a count, psi is the clipped residual less its expectation, and kappa is an expectation too; a [`SlopeTable`] in the query
+//! states both. The score is then no longer than `c` plus the largest expectation of the table. A frame whose only entry is that of
+//! the family's own parameter asks for the slope in its logarithm instead, clipped and centred likewise, or for the sum of its kappa.
+//!
 //! A weight is a function of the predictors alone. Under the model the score has expectation 0 whatever the frame is (Mallows 1975).
 
+use super::slope_table::SlopeTable;
 use crate::parameter::LEAST_MAGNITUDE;
 use conclave_privacy::pass::frame::Frame;
 
@@ -26,6 +31,8 @@ pub struct Influence<'a> {
     pub(super) trace: f64,
     /// The point at whose linear predictor an information is taken, if that is not the query's point.
     pub(super) half_way: Option<&'a [f64]>,
+    /// The expectation of psi before it is centred and kappa, for a count.
+    pub(super) table: Option<SlopeTable<'a>>,
 }
 
 impl<'a> Influence<'a> {
@@ -47,20 +54,20 @@ impl<'a> Influence<'a> {
         Frame::length(parameters) + 2
     }
 
-    /// Reads it from the second part of a query. Returns `None` unless the number of values fits, the frame has no shift and entries
-    /// of 0 or from [`LEAST_MAGNITUDE`] to [`Influence::MOST_ENTRY`] in magnitude, `0 < c <= 1000` and `1 <= R <= 16`.
+    /// Reads it from the second part of a query: frame, c and R, and a table for a count. Returns `None` unless the number of values
+    /// fits, the frame has no shift and entries of 0 or from [`LEAST_MAGNITUDE`] to [`Influence::MOST_ENTRY`] in magnitude,
+    /// `0 < c <= 1000`, `1 <= R <= 16`, and the table fits c.
     #[must_use]
     pub fn new(numbers: &'a [f64], parameters: usize) -> Option<Self> {
-        if numbers.len() != Self::length(parameters) {
-            return None;
-        }
+        let (numbers, table) = numbers.split_at_checked(Self::length(parameters))?;
         let (frame, rest) = numbers.split_at(Frame::length(parameters));
         let (frame, clip, trace) = (Frame::new(frame, parameters)?, *rest.first()?, *rest.get(1)?);
         let fits = frame.shift().iter().all(|b| *b == 0.0)
             && frame.rows().iter().all(is_moderate)
             && (LEAST_MAGNITUDE..=Self::MOST_CLIP).contains(&clip)
             && (1.0..=Self::MOST_TRACE).contains(&trace);
-        fits.then_some(Self { frame, clip, trace, half_way: None })
+        let influence = Self { frame, clip, trace, half_way: None, table: SlopeTable::new(table, clip) };
+        (fits && (table.is_empty() || influence.table.is_some())).then_some(influence)
     }
 
     /// Reads it with the coordinates of a point half way to the answer, at whose linear predictor the information is taken. The weights
@@ -68,8 +75,8 @@ impl<'a> Influence<'a> {
     /// large as entries of a frame may be.
     #[must_use]
     pub fn half_way(numbers: &'a [f64], parameters: usize) -> Option<Self> {
-        let (numbers, point) = numbers.split_at_checked(Self::length(parameters))?;
-        let fits = point.len() == parameters && point.iter().all(is_moderate);
+        let (numbers, point) = numbers.split_at_checked(numbers.len().checked_sub(parameters)?)?;
+        let fits = point.iter().all(is_moderate);
         Self::new(numbers, parameters).filter(|_| fits).map(|influence| Self { half_way: Some(point), ..influence })
     }
 
@@ -77,6 +84,25 @@ impl<'a> Influence<'a> {
     #[must_use]
     pub fn frame(&self) -> Frame<'a> {
         self.frame
+    }
+
+    /// Returns whether a table states the expectations of a count.
+    #[must_use]
+    pub fn has_table(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Returns the largest magnitude of psi.
+    #[must_use]
+    pub fn limit(&self) -> f64 {
+        self.clip + self.table.map_or(0.0, |table| table.most_centre())
+    }
+
+    /// Returns whether the only entry of the frame is that of the family's own parameter.
+    #[must_use]
+    pub fn is_of_own(&self) -> bool {
+        let entries = self.frame.rows();
+        self.table.is_some() && entries.split_last().is_some_and(|(own, rest)| *own != 0.0 && rest.iter().all(|x| *x == 0.0))
     }
 
     /// Returns the factor by which the vectors of an information are shortened, so that rounding moves none beyond its limit.
@@ -101,6 +127,10 @@ fn is_moderate(number: &f64) -> bool {
 #[cfg(test)]
 #[path = "tests/influence.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tests/influence_of_counts.rs"]
+mod tests_of_counts;
 
 #[cfg(test)]
 #[path = "tests/influence_of_logistic.rs"]

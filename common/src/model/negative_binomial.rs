@@ -14,6 +14,7 @@
 //! `mu - y` times a positive factor. So it is greatest at a corner of the declared ranges, and least at the largest mean and the
 //! count just above it, or the count closest to that. A step in both is treated as two steps, in either order.
 
+use super::count_residual::standardised;
 use super::counts::Counts;
 use super::elementary::ln_gamma_difference;
 use super::elementary::{digamma_difference, exp, trigamma_difference};
@@ -23,7 +24,7 @@ use super::logistic::logistic;
 use super::observed::ObservedForm;
 use super::ratio_range::RatioRange;
 use super::regression::{concave_ratios, one_after_the_other};
-use super::slopes::Slopes;
+use super::slopes::{Slopes, Standardised};
 use super::softplus::softplus;
 use crate::schema::ColumnSpec;
 
@@ -173,6 +174,10 @@ impl Likelihood for NegativeBinomial {
 impl Slopes for NegativeBinomial {
     type At = (Counts, Dispersion);
 
+    const BOUNDS_INFLUENCE: bool = true;
+
+    const CENTRED_BY_TABLE: bool = true;
+
     fn slopes_at(&self, own: Option<f64>) -> (Counts, Dispersion) {
         (self.counts, Dispersion::new(own.unwrap_or(f64::NAN)))
     }
@@ -196,6 +201,11 @@ impl Slopes for NegativeBinomial {
         let own = a.size * a.size * trigamma_difference(a.size, counts.of(y) + a.size);
         let own = if own < 0.0 { 0.0 } else { own };
         [mean / (1.0 + mean / a.size) + 0.0 * y, own + 0.0 * eta]
+    }
+
+    #[inline(always)]
+    fn standardised((counts, a): &(Counts, Dispersion), y: f64, eta: f64, clip: f64) -> Standardised {
+        standardised(*counts, [y, eta], a.size.recip(), clip)
     }
 
     /// Both increase: in the linear predictor and in the count.

@@ -11,6 +11,7 @@
 //! [`concave_ratios`]. The bound is as large as the greatest rate that the declared columns admit at the two parameter values, so
 //! narrow bounds are cheaper.
 
+use super::count_residual::standardised;
 use super::counts::Counts;
 use super::elementary::exp;
 use super::likelihood::{Ends, Likelihood};
@@ -18,7 +19,7 @@ use super::linear_predictor::LinearPredictor;
 use super::outcome_table::Outcomes;
 use super::ratio_range::RatioRange;
 use super::regression::concave_ratios;
-use super::slopes::{Bends, Slopes};
+use super::slopes::{Bends, Slopes, Standardised};
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a count.
@@ -65,6 +66,10 @@ impl Slopes for Poisson {
 
     const MONOTONE: bool = true;
 
+    const BOUNDS_INFLUENCE: bool = true;
+
+    const CENTRED_BY_TABLE: bool = true;
+
     fn table_outcomes(&self) -> Option<Outcomes> {
         Some(Outcomes::Counts(self.counts))
     }
@@ -81,6 +86,11 @@ impl Slopes for Poisson {
     #[inline(always)]
     fn information_at(_counts: &Counts, y: f64, eta: f64) -> [f64; 2] {
         [exp(eta) + 0.0 * y, 0.0]
+    }
+
+    #[inline(always)]
+    fn standardised(counts: &Counts, y: f64, eta: f64, clip: f64) -> Standardised {
+        standardised(*counts, [y, eta], 0.0, clip)
     }
 
     fn most_information(&self, _counts: &Counts, _low: f64, high: f64) -> [f64; 2] {

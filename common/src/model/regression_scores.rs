@@ -135,6 +135,10 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         L::BOUNDS_INFLUENCE
     }
 
+    fn centres_by_table(&self) -> bool {
+        L::CENTRED_BY_TABLE
+    }
+
     fn bounded_gradient_kernel(&self, at: &[f64], influence: &Influence<'_>, pass: BlockPass<'_>) {
         self.predictor.check(pass.columns());
         let bounded = Bounded::new((self.likelihood, self.predictor), self.split(at), influence);

@@ -169,8 +169,14 @@ pub trait ScoreModel: Send + Sync {
         false
     }
 
-    /// Gives a pass the kernel of each record's score of bounded influence at a point, over the clip. The slope in the family's own
-    /// parameter is 0. A model without bounded influence gives none. No remainder follows such a score.
+    /// Returns whether a table states the expected residuals of bounded influence; see [`super::SlopeTable`].
+    fn centres_by_table(&self) -> bool {
+        false
+    }
+
+    /// Gives a pass the kernel of each record's score of bounded influence at a point, over its limit. The slope in the family's own
+    /// parameter is 0, unless the frame asks for that one alone. A model without bounded influence gives none. No remainder follows such a
+    /// score.
     ///
     /// # Panics
     /// As [`ScoreModel::gradient_kernel`].

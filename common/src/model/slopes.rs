@@ -51,6 +51,10 @@ pub(super) trait Slopes: Send + Sync {
     /// True if [`Slopes::standardised`] is defined.
     const BOUNDS_INFLUENCE: bool = false;
 
+    /// True if [`Slopes::standardised`] returns a residual that is not centred and no slope: a table states its expectation and the
+    /// slope.
+    const CENTRED_BY_TABLE: bool = false;
+
     /// Returns the outcome's values, if there are few and a table of outcome and categorical predictors determines the likelihood.
     fn table_outcomes(&self) -> Option<Outcomes> {
         None

@@ -14,6 +14,7 @@ mod skewed_times;
 mod tables;
 mod weighted;
 mod weighted_binary;
+mod weighted_counts;
 mod weighted_units;
 
 use conclave_common::job::JobSpec;

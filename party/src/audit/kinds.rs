@@ -5,7 +5,7 @@
 //! more than is charged is a finding. No experiment behind fresh noise would distinguish a length of `K` from `K + 1`.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::{Leverage, Model};
+use conclave_common::model::{Leverage, Model, SlopeTable};
 use conclave_common::query::{Candidates, QueryError, QueryTerms};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
@@ -44,8 +44,31 @@ enum OfInfluence {
     Bounded,
     /// Bounded, of a binary outcome, half way to an answer.
     HalfWay,
+    /// Bounded, of a count, by a table of expectations; information is that half way to an answer.
+    Count,
+    /// Bounded, of a count's dispersion.
+    Dispersion,
     /// Limited by leverage weights, in a chain.
     Leverage,
+}
+
+impl OfInfluence {
+    /// Returns the words of a finding.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Whole => "",
+            Self::Bounded => " of bounded influence",
+            Self::HalfWay => " of bounded influence half way to an answer",
+            Self::Count => " of bounded influence of a count",
+            Self::Dispersion => " of bounded influence of a dispersion",
+            Self::Leverage => " of leverage weights",
+        }
+    }
+
+    /// Returns whether the last parameter is positive.
+    fn has_own_parameter(self) -> bool {
+        matches!(self, Self::Bounded | Self::Count | Self::Dispersion)
+    }
 }
 
 /// Returns the form that is checked after `form`: first each kind's own, then those of bounded influence and of leverage weights.
@@ -60,7 +83,13 @@ pub(super) fn after(form: Option<Form>) -> Option<Form> {
         Some((OfInfluence::HalfWay, kind)) if kind == (QueryKind::Curvature { parameters }) => {
             half_way(QueryKind::Curvature { parameters: 1 })
         }
-        Some((OfInfluence::HalfWay, _)) => leverage(QueryKind::Gradient { parameters }),
+        Some((OfInfluence::HalfWay, _)) => of(OfInfluence::Count)(QueryKind::Gradient { parameters }),
+        Some((OfInfluence::Count, QueryKind::Gradient { .. })) => of(OfInfluence::Count)(QueryKind::Curvature { parameters }),
+        Some((OfInfluence::Count, _)) => of(OfInfluence::Dispersion)(QueryKind::Gradient { parameters }),
+        Some((OfInfluence::Dispersion, QueryKind::Gradient { .. })) => {
+            of(OfInfluence::Dispersion)(QueryKind::Curvature { parameters: 1 })
+        }
+        Some((OfInfluence::Dispersion, _)) => leverage(QueryKind::Gradient { parameters }),
         Some((OfInfluence::Leverage, QueryKind::Gradient { .. })) => leverage(QueryKind::Remainder { parameters }),
         Some((OfInfluence::Leverage, _)) => None,
         other => match after_kind(other.map(|(_, kind)| kind)) {
@@ -97,10 +126,12 @@ fn job_of(Form { kind, influence }: Form) -> (&'static str, &'static str, &'stat
     const LINEAR: &str = "kind = \"linear\"\noutcome = \"x\"\npredictors = [\"a\", \"b\"]\nsd = 1.0";
     const WEIGHTED: &str = "kind = \"linear\"\noutcome = \"x\"\npredictors = [\"a\"]\nweights = \"always\"";
     const BINARY: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\"]\nweights = \"always\"";
+    const COUNTS: &str = "kind = \"negative_binomial\"\noutcome = \"k\"\npredictors = [\"a\"]\nweights = \"always\"";
     const MEAN: &str = "kind = \"gaussian_mean\"\noutcome = \"x\"\nsd = 1.0";
     const CATEGORIES: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"c\"]";
     match kind {
         _ if influence == OfInfluence::Bounded => ("noisy-statistics", WEIGHTED, ""),
+        _ if matches!(influence, OfInfluence::Count | OfInfluence::Dispersion) => ("noisy-statistics", COUNTS, ""),
         _ if influence == OfInfluence::HalfWay => ("noisy-statistics", BINARY, ""),
         _ if influence == OfInfluence::Leverage => ("hmc", BINARY, ""),
         QueryKind::Ratio => ("penalty", LOGISTIC, ""),
@@ -114,6 +145,12 @@ fn job_of(Form { kind, influence }: Form) -> (&'static str, &'static str, &'stat
         QueryKind::Choice { .. } => ("ops", LOGISTIC, ""),
         QueryKind::Table { .. } => ("noisy-statistics", CATEGORIES, ""),
     }
+}
+
+/// Returns a table of expectations of 0, with slopes by the number of the node.
+fn table(slope: impl Fn(usize) -> f64) -> Vec<f64> {
+    let slopes = (0..SlopeTable::NODES).map(slope);
+    [-3.0, 3.0].into_iter().chain(std::iter::repeat_n(0.0, SlopeTable::NODES)).chain(slopes).collect()
 }
 
 /// The greatest movement of a form's releases, as a share of the charged one.
@@ -145,12 +182,7 @@ pub(super) fn check(unit: PrivacyUnit, charged: impl Fn(Sensitivity) -> u64) -> 
         if greatest.exceeds {
             let percent = 100.0 * greatest.share;
             let Form { kind, influence } = greatest.form;
-            let of = match influence {
-                OfInfluence::Whole => "",
-                OfInfluence::Bounded => " of bounded influence",
-                OfInfluence::HalfWay => " of bounded influence half way to an answer",
-                OfInfluence::Leverage => " of leverage weights",
-            };
+            let of = influence.words();
             findings.push(format!("one unit moves a release of the kind {kind}{of} by {percent:.6} % of the charged distance"));
         }
         reached.push(greatest);
@@ -178,7 +210,7 @@ impl Case {
         let text = format!(
             "name = \"audit\"\nalgorithm = \"{algorithm}\"\nparties = [\"rehearsal\"]\n[model]\n{model}\n[columns]\n\
              x = {{ min = -1, max = 1 }}\ny = {{ binary = true }}\na = {{ min = -1, max = 1 }}\nb = {{ min = -1, max = 1 }}\n\
-             c = {{ binary = true }}\n[privacy]\nepsilon = 8.0\ndelta = 1e-6\n{privacy}"
+             c = {{ binary = true }}\nk = {{ min = 0, max = 9 }}\n[privacy]\nepsilon = 8.0\ndelta = 1e-6\n{privacy}"
         );
         let mut spec = JobSpec::parse(&text).map_err(|e| format!("the audit's job of the kind {kind}: {e}"))?;
         if kind.is_sampled() || kind == QueryKind::SecondMoment {
@@ -251,14 +283,26 @@ impl Case {
         let to: Vec<f64> = from.iter().zip(&to).map(|(from, step)| from + step).collect();
         // The frame of bounded influence, and its limits.
         let influence = [entries.clone(), vec![0.0; dimension], vec![2.0, TRACE]].concat();
-        // The last parameter of the weighted job of a numeric outcome is a sigma.
+        // The last parameter of the weighted job of a numeric outcome is a sigma, of a count a dispersion.
         let is_bounded = self.form.influence == OfInfluence::Bounded;
         let is_weighed = self.form.influence == OfInfluence::Leverage;
-        let from = if is_bounded { [&from[..dimension - 1], &[0.5]].concat() } else { from };
+        let from = if self.form.influence.has_own_parameter() { [&from[..dimension - 1], &[0.5]].concat() } else { from };
         match self.kind {
             QueryKind::Table { .. } if is_bounded && scale > 1.0 => (from, EDGES.to_vec()),
             QueryKind::Table { .. } if is_bounded => (from, [influence, EDGES.to_vec()].concat()),
             _ if is_bounded => (from, influence),
+            _ if self.form.influence == OfInfluence::Count => {
+                let influence = [entries, vec![0.0; dimension], vec![1.0, 1.5], table(|_| 1.0)].concat();
+                // Half way the counts are larger by more than the limit.
+                let further = [&[from[0] + 1.0], &from[1..]].concat();
+                let point = if self.kind == (QueryKind::Curvature { parameters: PARAMETERS }) { further } else { Vec::new() };
+                (from, [influence, point].concat())
+            }
+            _ if self.form.influence == OfInfluence::Dispersion => {
+                let mut frame = vec![0.0; dimension * dimension + dimension];
+                frame[dimension * dimension - 1] = 1.0;
+                (from, [frame, vec![0.05, 1.0], table(|node| f64::from(u8::from(node < SlopeTable::NODES / 2)))].concat())
+            }
             // Half way the outcome is even, and the information of a record that was far from it has its limit.
             _ if self.form.influence == OfInfluence::HalfWay => {
                 (from.iter().map(|x| 2.0 * x).collect(), [influence, vec![0.0; dimension]].concat())
@@ -312,7 +356,7 @@ impl Case {
         const BINARY: &[f64] = &[0.0, 1.0];
         const NUMBER: &[f64] = &[-1.0, 1.0];
         match self.kind {
-            _ if self.form.influence == OfInfluence::Bounded => [NUMBER, NUMBER],
+            _ if self.form.influence.has_own_parameter() => [NUMBER, NUMBER],
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } => [NUMBER, NUMBER],
             QueryKind::Table { .. } => [BINARY, BINARY],
             _ => [BINARY, NUMBER],

@@ -4,7 +4,7 @@
 //! budget; a job with a query that has no price is refused for that query.
 
 use conclave_common::job::{ClipRule, Weights};
-use conclave_common::model::{Influence, assemble};
+use conclave_common::model::{Influence, SlopeTable, assemble};
 use conclave_common::parameter::{Interval, LEAST_MAGNITUDE};
 use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::schema::ColumnSpec;
@@ -46,11 +46,15 @@ const TRACE: f64 = 1.5;
 
 /// Returns the queries of bounded influence of one round whose answers take longest: each form once, the information half way to an answer
 /// and the table with the most edges.
-fn weighted(theta: &[f64]) -> Vec<(QueryKind, Vec<f64>, Vec<f64>)> {
+fn weighted(theta: &[f64], is_count: bool) -> Vec<(QueryKind, Vec<f64>, Vec<f64>)> {
     let (order, parameters) = (theta.len(), theta.len() as u32);
     let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
     let rows = (0..order * order).map(entry);
-    let influence: Vec<f64> = rows.chain(std::iter::repeat_n(0.0, order)).chain([2.0, TRACE]).collect();
+    let nodes = SlopeTable::NODES;
+    let table = [-12.0, 8.0].into_iter().chain(std::iter::repeat_n(0.1, nodes)).chain(std::iter::repeat_n(0.9, nodes));
+    let table: Vec<f64> = if is_count { table.collect() } else { Vec::new() };
+    let influence: Vec<f64> =
+        rows.chain(std::iter::repeat_n(0.0, order)).chain([2.0, TRACE]).chain(table.iter().copied()).collect();
     let edges: Vec<f64> = (0..Influence::MOST_EDGES).map(|edge| edge as f64 / 8.0).collect();
     let half_way = [influence.as_slice(), theta].concat();
     let mut queries = vec![
@@ -58,6 +62,13 @@ fn weighted(theta: &[f64]) -> Vec<(QueryKind, Vec<f64>, Vec<f64>)> {
         (QueryKind::Curvature { parameters }, theta.to_vec(), half_way.clone()),
         (QueryKind::Table { cells: edges.len() as u32 + 2 }, theta.to_vec(), [influence, edges].concat()),
     ];
+    if is_count {
+        // The dispersion, whose slope takes longest; of a Poisson law the frame is an ordinary one.
+        let entry = |at: usize| f64::from(u8::from(at + 1 == order * order));
+        let own: Vec<f64> = (0..order * (order + 1)).map(entry).chain([2.0, 1.0]).chain(table).collect();
+        queries.push((QueryKind::Gradient { parameters }, theta.to_vec(), own));
+        return queries;
+    }
     // The variance of a score, which is the information itself where there is one parameter.
     queries.extend((parameters > 1).then(|| (QueryKind::Curvature { parameters: 1 }, theta.to_vec(), half_way)));
     queries
@@ -132,7 +143,8 @@ impl Rehearsal<'_> {
             kind: kind.code(),
         };
         if self.spec.weights != Weights::Never && pass.is_multiple_of(2) {
-            return weighted(theta).into_iter().enumerate().map(proposal).collect();
+            let is_count = self.spec.build_model().scores().is_some_and(|scores| scores.centres_by_table());
+            return weighted(theta, is_count).into_iter().enumerate().map(proposal).collect();
         }
         let beside = self.spec.releases().len() > 1;
         if let Some(cells) = self.cells().filter(|_| !beside || pass % 4 == 3) {

@@ -101,3 +101,21 @@ fn weighted_chains_name_their_estimand() {
     let refused = cluster.run(&["extend", id, "--draws", "20"]);
     assert!(stderr(&refused).contains("can't be extended"), "{}", stderr(&refused));
 }
+
+/// A weighted Poisson regression: its queries carry tables of expectations, and the trail of its releases replays.
+#[test]
+fn a_weighted_poisson_regression_names_its_estimand() {
+    let cluster = cluster(&PARTIES, 4_000, 40.0);
+    let text = "name = \"readmissions\"\nalgorithm = \"noisy-statistics\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"poisson\"\n\
+                outcome = \"readmitted\"\nweights = \"always\"\npredictors = [\"treated\", \"age\"]\n[columns]\n\
+                treated = { binary = true }\nreadmitted = { min = 0, max = 9 }\nage = { min = -150, max = 250 }\n[sampler]\ndraws = 200\n\
+                [privacy]\nepsilon = 8.0\ndelta = 1e-6\n";
+    let weighted = cluster.submit(text);
+    assert_eq!((&weighted["stopped_by"], &weighted["adequacy"]["adequate"]), (&"released".into(), &true.into()), "{weighted:#}");
+    let rows = weighted["posterior"].as_array().expect("rows");
+    assert!(rows.len() == 3 && rows.iter().all(|row| row["estimand"] == "weighted"), "{rows:?}");
+    let id = weighted["job"].as_str().expect("an id");
+    all_hold(&cluster, id);
+    let refitted = json(&cluster.must(&["refit", id, "--prior", "treated=normal(0, 1)", "--json"]));
+    assert_eq!((&refitted["posterior"][1]["estimand"], &refitted["iterations"]), (&"weighted".into(), &0.into()), "{refitted:#}");
+}

@@ -55,7 +55,8 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
             Some(scores) if spec.weights != Weights::Never => {
                 // By the releases, an unweighted search may follow.
                 let plain = if scores.moments_outcome().is_none() { rounds() } else { 0 };
-                ReleaseSpec::MOST_WEIGHTED_ROUNDS + plain
+                let of_counts = if scores.centres_by_table() { ReleaseSpec::MORE_ROUNDS_OF_COUNTS } else { 0 };
+                ReleaseSpec::MOST_WEIGHTED_ROUNDS + of_counts + plain
             }
             // Second moments, and then again moments or a score. Two numbers about the residuals' tails may come before the score.
             Some(scores) if scores.moments_outcome().is_some() => 4,
@@ -124,6 +125,11 @@ fn check_weights(spec: &JobSpec) -> Result<(), JobError> {
         return Ok(());
     }
     let ReleaseSpec { stages, curvature_share, table, .. } = &spec.release;
+    if spec.weights == Weights::Always && spec.counts_by_exposure() {
+        let message = "a count with an exposure or an offset has no weighted fit, since a follow-up time may depend on the outcome: leave out \
+                       `model.exposure` and `model.offset`, or state weights = \"never\"";
+        return Err(JobError::new("model.weights", message));
+    }
     if spec.power != 1.0 {
         return Err(JobError::new(
             "model.weights",

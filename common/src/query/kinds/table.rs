@@ -1,7 +1,7 @@
 //! The counts of the cells of tables: contingency tables, or one table of residuals or lengths at a point.
 
 use super::release_kind::{ReleaseKind, Unpriced};
-use crate::model::{Influence, Summand};
+use crate::model::{Influence, SlopeTable, Summand};
 use crate::query::error::QueryError;
 use crate::query::terms::QueryTerms;
 use conclave_privacy::mechanism::{QueryKind, Sensitivity};
@@ -22,7 +22,8 @@ impl<'a> Numbers<'a> {
         let count = cells.checked_sub(2).filter(|count| (1..=Influence::MOST_EDGES).contains(count))?;
         let (influence, edges) = numbers.split_at(numbers.len().checked_sub(count)?);
         let ascend = edges.iter().all(|edge| edge.is_finite()) && edges.windows(2).all(|pair| pair[0] < pair[1]);
-        let fits = influence.is_empty() || influence.len() == Influence::length(parameters);
+        let length = Influence::length(parameters);
+        let fits = influence.is_empty() || influence.len() == length || influence.len() == length + SlopeTable::LENGTH;
         (ascend && fits).then_some(Self { influence: Some(influence).filter(|numbers| !numbers.is_empty()), edges })
     }
 }

@@ -29,12 +29,17 @@ impl<'m> Unpriced<'m> {
 
     /// Returns the frame and the limits of a query of bounded influence, where the job may ask it.
     pub(super) fn influence(&self, numbers: &'m [f64]) -> Option<Influence<'m>> {
-        Influence::new(numbers, self.from.len()).filter(|_| self.weighs())
+        Influence::new(numbers, self.from.len()).filter(|influence| self.takes(influence))
     }
 
     /// Returns the same with a point half way to the answer.
     pub(super) fn half_way(&self, numbers: &'m [f64]) -> Option<Influence<'m>> {
-        Influence::half_way(numbers, self.from.len()).filter(|_| self.weighs())
+        Influence::half_way(numbers, self.from.len()).filter(|influence| self.takes(influence))
+    }
+
+    /// Returns whether the job weights records, and a table states the expectations where the model needs it, and only there.
+    fn takes(&self, influence: &Influence<'_>) -> bool {
+        self.weighs() && self.model.scores().is_some_and(|scores| scores.centres_by_table() == influence.has_table())
     }
 
     /// Returns whether the job weights records and the model has scores of bounded influence.

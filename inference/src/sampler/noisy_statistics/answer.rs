@@ -223,7 +223,11 @@ impl Inference {
         let wider = known.map_or(MOST, |share| (1.0 - share).sqrt().recip().min(MOST));
         let rho = if (0.0..=MOST).contains(&rho) { rho } else { MOST };
         let most_rho = Self::most_weighted_rho(cubic.is_some());
-        let own = own_sd.map(|sd| ("own_sd", sd, OWN_SD, "the residuals' sd is known too poorly: the sd of its logarithm is"));
+        let of_own = match cubic {
+            Some(_) => "the dispersion is known too poorly: the sd of its logarithm is",
+            None => "the residuals' sd is known too poorly: the sd of its logarithm is",
+        };
+        let own = own_sd.map(|sd| ("own_sd", sd, OWN_SD, of_own));
         let checks = [
             (
                 "rho_h",
@@ -253,6 +257,19 @@ impl Inference {
             if value.is_nan() || value > limit {
                 self.reasons.push(format!("{text} {value:.2}, above the limit of {limit}"));
             }
+        }
+        self
+    }
+
+    /// Adds the check that the last step of the logarithm of a dispersion is short: a weighted fit's information is that at the
+    /// dispersion before it.
+    pub(crate) fn with_dispersion_check(mut self, value: f64) -> Self {
+        const STEP: f64 = 0.35;
+        self.checks.push(Check { name: "dispersion_step", value, limit: STEP });
+        if value.is_nan() || value > STEP {
+            self.reasons.push(format!(
+                "the last query was too far from the dispersion: the step of its logarithm is {value:.2}, above the limit of {STEP}"
+            ));
         }
         self
     }

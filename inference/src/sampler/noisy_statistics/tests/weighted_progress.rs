@@ -12,6 +12,7 @@ fn facts() -> Facts {
         order: 2,
         own: true,
         binary: false,
+        counts: None,
         records: 10_000.0,
         known: Known::Public,
         parties: 3.0,

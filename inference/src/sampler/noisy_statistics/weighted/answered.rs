@@ -1,6 +1,7 @@
 //! The answer by a stage: the posterior of the coefficients and of log sigma, and what it is an answer to.
 
 use super::bounded_stage::BoundedStage;
+use super::dispersion_score::DispersionScore;
 use super::plan::Facts;
 use super::progress::Progress;
 use super::queries::Counts;
@@ -24,6 +25,8 @@ pub(super) struct Answered {
     usable: (f64, f64),
     /// Mean square that the noise of the coefficients adds to the standardised residuals.
     added: f64,
+    /// The dispersion of a count at the answer: its estimate, the last step, and its variance without noise.
+    dispersion: Option<(LogSigma, f64, f64)>,
     /// The sums of squares so far.
     pub(super) squares: Vec<Squares>,
 }
@@ -57,7 +60,7 @@ impl Answered {
     fn new(stage: BoundedStage, limits: Limits, lengths: Lengths, usable: (f64, f64), facts: &Facts) -> Self {
         let fit = stage.fit(&facts.prior);
         let added = stage.added_squares(&fit) / usable.0;
-        Self { fit, stage, limits, lengths, usable, added, squares: Vec::new() }
+        Self { fit, stage, limits, lengths, usable, added, dispersion: None, squares: Vec::new() }
     }
 
     /// Takes the sum of `min(e²/sigma², 2) - 1` at a point, with the sd of its noise. `most` is the largest residual within the declared
@@ -74,8 +77,22 @@ impl Answered {
         self.squares.push(Squares { clip, mean, sd, whole: clip * (1.0 + 1e-9) >= most });
     }
 
+    /// Takes the score of a count's dispersion at the answer.
+    pub(super) fn take_dispersion(&mut self, score: DispersionScore, facts: &Facts, progress: &Progress) {
+        let Some(counts) = &facts.counts else { return };
+        let (law, eta) = (counts.law(progress.log_sigma), progress.typical_predictor(counts));
+        // The share of a typical variance beyond the mean.
+        let part = 1.0 - law.information(eta) / libm::exp(eta);
+        let estimate = score.estimate(self.added * self.usable.0, part, facts.order as f64);
+        let of_log = LogSigma { mean: estimate.mean, variance: estimate.variance };
+        self.dispersion = Some((of_log, estimate.step, score.alone()));
+    }
+
     /// Returns log sigma: located, until both sums of squares are released.
     pub(super) fn log_sigma(&self, progress: &Progress) -> LogSigma {
+        if let Some((dispersion, ..)) = self.dispersion {
+            return dispersion;
+        }
         let Ok([near, far]) = <&[Squares; 2]>::try_from(self.squares.as_slice()) else { return LogSigma::located(progress) };
         let records = self.usable.0;
         let unseen = progress.table.as_ref().map_or(f64::INFINITY, |(table, _)| table.unseen(far.clip, records));
@@ -84,7 +101,9 @@ impl Answered {
 
     /// Returns the covariance in the model's coordinates, with and without noise.
     fn covariances(&self, facts: &Facts, progress: &Progress) -> [Matrix; 2] {
-        let own = facts.own.then(|| [self.log_sigma(progress).variance, 0.5 / self.usable.0]);
+        let own = facts
+            .own
+            .then(|| [self.log_sigma(progress).variance, self.dispersion.map_or(0.5 / self.usable.0, |(.., alone)| alone)]);
         let of = |matrix: &Matrix, at: usize| {
             let among = self.stage.frame.covariance(matrix);
             let order = among.order();
@@ -120,6 +139,9 @@ impl Answered {
             facts.own.then(|| self.log_sigma(progress).variance.sqrt()),
             self.stage.cubic(&self.fit),
         );
+        if let Some((_, step, _)) = self.dispersion {
+            inference = inference.with_dispersion_check(step.abs());
+        }
         let Limits::Weighted(setting) = self.limits else { return inference };
         let whole: f64 = self.stage.information.diagonal_entries().iter().sum();
         let sums = self.stage.squared_slopes.map(|squares| (whole, squares));

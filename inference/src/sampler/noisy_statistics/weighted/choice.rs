@@ -17,9 +17,13 @@ const HARDLY_MORE: f64 = 1.1;
 impl Progress {
     /// Chooses the limits of the last stage by the information of the stage before.
     pub(super) fn choose(&mut self, facts: &Facts, seen: &BoundedStage, (left, of_plain): (f64, &PlainNoise<'_>)) {
-        let setting = Setting::choose(facts.noise_on_the_ball(left), facts.order, facts.binary.then_some(self.probability));
+        let unit = facts.noise_on_the_ball(left);
+        let setting = match &facts.counts {
+            Some(_) => Setting::choose_of_count(unit, facts.order),
+            None => Setting::choose(unit, facts.order, facts.binary.then_some(self.probability)),
+        };
         let frame = self.held(facts, self.frame.clone().scaled((facts.radius / setting.radius).sqrt()), setting.clip);
-        let (plain, clip) = (public_frame(facts, self.log_sigma), self.far_clip());
+        let (plain, clip) = (self.plain_frame(facts), self.far_clip());
         let noise = |frame: &LearntFrame, clip| predicted_noise(facts, seen, (frame, clip), left);
         let located = Located { coefficients: &self.coefficients, covariance: covariance(seen), left };
         self.plain_noise = of_plain(&located).unwrap_or_else(|| noise(&plain, clip));
@@ -30,6 +34,11 @@ impl Progress {
             if is_plain { (plain, Some(Limits::Plain(clip))) } else { (frame, Some(Limits::Weighted(setting))) };
         self.information_noise = self.limits.map_or(0.0, |limits| least_noise(facts, seen, (&self.frame, limits), left));
         self.phase = Phase::Last;
+    }
+
+    /// Returns the frame in which every record has weight 1; of a count, every ordinary one.
+    fn plain_frame(&self, facts: &Facts) -> LearntFrame {
+        if facts.counts.is_some() { self.count_frame(facts) } else { public_frame(facts, self.log_sigma) }
     }
 
     /// Returns the covariance of the coefficients without noise by the search's last stage.
@@ -71,7 +80,7 @@ fn least_noise(facts: &Facts, seen: &BoundedStage, (frame, limits): (&LearntFram
     let noise = frame.information_from(&seen.frame, &Matrix::identity(facts.order));
     let root_order = (facts.order as f64).sqrt();
     let own = largest_eigenvalue(&noise) * seen.information_sd * root_order;
-    let half_way = if facts.binary { Influence::MOST_HALF_WAY } else { 1.0 };
+    let half_way = if facts.is_curved() { Influence::MOST_HALF_WAY } else { 1.0 };
     let sd = half_way * limits.of_influence().1 * facts.unit / (OF_INFORMATION * left).sqrt();
     2.0 * sd * root_order / (smallest_eigenvalue(&expected) + 2.0 * own).max(f64::MIN_POSITIVE)
 }

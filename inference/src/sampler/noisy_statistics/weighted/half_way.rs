@@ -1,4 +1,4 @@
-//! The last stage of a binary outcome. Its information is asked half way to the answer that the released score leads to expect: there
+//! The last stage of a binary outcome or a count. Its information is asked half way to the answer that the released score leads to expect: there
 //! its error is of the third order of the step.
 
 use super::bounded_stage::{BoundedStage, InformationPoint};
@@ -33,14 +33,25 @@ pub(super) struct HalfWay {
     step: Vec<f64>,
     /// The part of the information that is released.
     first: Option<Information>,
+    /// True if the outcome is binary.
+    binary: bool,
+    /// Share of the budget for what is not the information.
+    reserved: f64,
     pub(super) beside: Counts,
 }
 
 impl HalfWay {
     /// Takes a stage with the information that the search leads to expect, and the counts beside its score.
-    pub(super) fn new(stage: BoundedStage, point: QueryPoint, beside: Counts, (facts, progress): (&Facts, &Progress)) -> Self {
+    /// `reserved` is the share of the budget for what follows the information of a count.
+    pub(super) fn new(
+        (stage, point): (BoundedStage, QueryPoint),
+        beside: Counts,
+        reserved: f64,
+        (facts, progress): (&Facts, &Progress),
+    ) -> Self {
         let step = half_step(&stage, facts, progress);
-        Self { stage, point, step, first: None, beside }
+        let reserved = if facts.binary { VARIANCE_SHARE } else { reserved };
+        Self { stage, point, step, first: None, binary: facts.binary, reserved, beside }
     }
 
     /// Asks for a part of the information, the second time with the whole remaining budget beside the score's variance. One parameter
@@ -49,14 +60,16 @@ impl HalfWay {
         let moved = self.stage.frame.coefficients(&self.step);
         let coefficients: Vec<f64> = self.stage.at.iter().zip(moved).map(|(at, step)| at + step).collect();
         if self.first.is_none() {
-            let share = FIRST_PART * (budget.left() - VARIANCE_SHARE);
+            let share = FIRST_PART * (budget.left() - self.reserved);
             return Ok(vec![self.point.information_half_way((target, budget), &coefficients, share)?]);
         }
         let variance = match coefficients.len() {
             1 => None,
+            // The information of a count counts as the variance, too.
+            _ if !self.binary => None,
             _ => Some(self.point.variance_half_way((target, budget), &coefficients, VARIANCE_SHARE)?),
         };
-        let left = budget.left();
+        let left = budget.left() - if self.binary { 0.0 } else { self.reserved };
         let information = self.point.information_half_way((target, budget), &coefficients, left)?;
         Ok(std::iter::once(information).chain(variance).collect())
     }

@@ -11,6 +11,10 @@
 //! | `bounded_stage` | the likelihood and the fit of a score and an information of bounded influence |
 //! | `half_way` | the last stage of a binary outcome |
 //! | `binary` | its typical record |
+//! | `count_facts` | the public facts of a count's outcome |
+//! | `counts` | the start of the search for a count, and its typical record |
+//! | `count_law` | the law of a count, and the tables of its expectations that queries state |
+//! | `dispersion`, `dispersion_score` | the queries about the dispersion of a count, and its estimate |
 //! | `residual_table` | the released table of standardised residuals |
 //! | `setting` | the radius and the clip of the last stage, and the noise that they leave |
 //! | `squares` | the residuals' sd, from two sums of their squares |
@@ -31,6 +35,11 @@ mod binary;
 mod bounded_stage;
 mod chain_frame;
 mod choice;
+mod count_facts;
+mod count_law;
+mod counts;
+mod dispersion;
+mod dispersion_score;
 mod half_way;
 mod learnt_frame;
 mod plan;

@@ -1,5 +1,6 @@
 //! The public facts of a weighted regression, and the shares of its budget.
 
+use super::count_facts::CountFacts;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::noisy_statistics::coding::Coding;
@@ -41,8 +42,10 @@ pub(super) struct Facts {
     pub(super) order: usize,
     /// True if the residuals' sd is a parameter, the last one.
     pub(super) own: bool,
-    /// True if the outcome is binary; else it is numeric, with normal residuals.
+    /// True if the outcome is binary. If it is no count either, it is numeric, with normal residuals.
     pub(super) binary: bool,
+    /// The facts of a count's outcome, if it is one; the own parameter is its dispersion then.
+    pub(super) counts: Option<CountFacts>,
     /// Number of records of all parties, as far as it is known.
     pub(super) records: f64,
     pub(super) known: Known,
@@ -81,13 +84,17 @@ impl Facts {
         parties: &[PartyMetadata],
         budget: &Allotment,
     ) -> Result<Option<Self>, SamplerError> {
+        if target.spec.counts_by_exposure() {
+            return Ok(None);
+        }
         let Some((records, known)) = records(&target.spec, parties)? else { return Ok(None) };
         let (order, dimension) = (scores.coefficients(), target.space.dimension());
         let facts = Self {
             may_be_plain: target.spec.weights == Weights::Auto,
             order,
             own: dimension > order,
-            binary: scores.moments_outcome().is_none(),
+            binary: scores.moments_outcome().is_none() && !scores.centres_by_table(),
+            counts: CountFacts::of(target, scores),
             records,
             known,
             parties: parties.len() as f64,
@@ -142,6 +149,11 @@ impl Facts {
             _ if self.may_be_inert => ((self.records - unusable.max(0.0)).max(1.0), of_unusable),
             _ => (self.records.max(1.0), 0.0),
         }
+    }
+
+    /// Returns whether the information changes with the coefficients.
+    pub(super) fn is_curved(&self) -> bool {
+        self.binary || self.counts.is_some()
     }
 
     /// Returns c of the stages before the last one.

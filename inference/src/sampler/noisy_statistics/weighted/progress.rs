@@ -2,6 +2,7 @@
 
 use super::binary;
 use super::bounded_stage::{BoundedStage, InformationPoint, PlainNoise};
+use super::dispersion_score::DispersionScore;
 use super::learnt_frame::LearntFrame;
 use super::plan::{Facts, Known};
 use super::queries::Counts;
@@ -25,6 +26,8 @@ const FOUND: f64 = 0.7;
 const FOUND_PREDICTOR: f64 = 0.45;
 /// Change of log sigma up to which it counts as found.
 const FOUND_SCALE: f64 = 0.25;
+/// Change of the logarithm of a dispersion up to which it counts as found.
+const FOUND_DISPERSION: f64 = 0.35;
 /// Largest share of the budget of a locating stage.
 const MOST_SHARE: f64 = 0.08;
 /// Largest stretch of the frame in one update.
@@ -43,8 +46,10 @@ pub(super) enum Phase {
     Locate,
     /// The score and the information of the answer, and a table of lengths.
     Last,
-    /// The information of a binary outcome half way to the answer, and the variance of the score.
+    /// The information of a binary outcome or a count half way to the answer, and the variance of the score of a binary one.
     HalfWay,
+    /// The dispersion of a count at the answer.
+    Dispersion,
     /// The sum of squared residuals at the answer.
     Squares,
 }
@@ -59,6 +64,11 @@ pub(super) struct Progress {
     pub(super) log_sigma: f64,
     /// The probability of the rarer outcome of a typical record, for a binary outcome.
     pub(super) probability: f64,
+    /// The mean information of a record with a count, and the first estimate of it.
+    pub(super) count_information: f64,
+    pub(super) first_information: f64,
+    /// The last released score of a count's dispersion.
+    pub(super) dispersion: Option<DispersionScore>,
     /// The last table of residuals, and their scale in units of those that it assumes.
     pub(super) table: Option<(ResidualTable, f64)>,
     /// The limits of the last stage.
@@ -81,6 +91,9 @@ impl Progress {
             coefficients: vec![0.0; facts.order],
             log_sigma,
             probability: 0.5,
+            count_information: 1.0,
+            first_information: 1.0,
+            dispersion: None,
             table: None,
             limits: None,
             plain_noise: 0.0,
@@ -97,6 +110,9 @@ impl Progress {
 
     /// Returns the edges of the table of outcomes less the intercept, in units of sigma.
     pub(super) fn outcome_edges(&self, facts: &Facts) -> Vec<f64> {
+        if let Some(counts) = &facts.counts {
+            return self.count_edges(counts);
+        }
         let ((centre, half), cells) = (facts.outcome, OUTCOMES as f64);
         let edge = |k: usize| centre + half * (2.0 * k as f64 / cells - 1.0) - self.intercept(facts);
         (1..OUTCOMES).map(|k| edge(k) * libm::exp(-self.log_sigma)).collect()
@@ -108,6 +124,9 @@ impl Progress {
 
     /// Starts where the outcomes are.
     pub(super) fn take_outcomes(&mut self, facts: &Facts, counts: &Counts) {
+        if let Some(of_counts) = &facts.counts {
+            return self.take_counts(facts, of_counts, counts);
+        }
         let ((centre, half), cells) = (facts.outcome, OUTCOMES as f64);
         let held: Vec<f64> = counts.cells.iter().map(|count| if *count > 2.0 * counts.sd { *count } else { 1e-9 }).collect();
         let value = |k: usize| centre + half * ((2.0 * k as f64 + 1.0) / cells - 1.0);
@@ -127,7 +146,11 @@ impl Progress {
 
     /// Returns the root of an ordinary record's information.
     pub(super) fn root(&self, facts: &Facts) -> f64 {
-        if facts.binary { binary::root(self.probability) } else { libm::exp(-self.log_sigma) }
+        match (facts.binary, &facts.counts) {
+            (true, _) => binary::root(self.probability),
+            (false, Some(_)) => self.count_information.sqrt(),
+            (false, None) => libm::exp(-self.log_sigma),
+        }
     }
 
     /// Returns the frame narrowed where its entries, or a 0/1 predictor alone, would move a record far out, for scores with this clip.
@@ -136,18 +159,22 @@ impl Progress {
         frame.held(&facts.is_indicator, root, if facts.binary { binary::most_slope(clip) } else { root })
     }
 
-    /// Takes the typical probability of a binary outcome from the intercept's information.
+    /// Takes the typical probability of a binary outcome, or the typical information of a count, from the intercept's information.
     fn take_probability(&mut self, facts: &Facts, stage: &BoundedStage) {
-        if facts.binary && facts.has_intercept {
+        if facts.is_curved() && facts.has_intercept {
             let mean = stage.frame.information(&stage.information)[(0, 0)] / facts.records;
-            self.probability = binary::typical_probability(mean, facts.search_clip());
+            if facts.binary {
+                self.probability = binary::typical_probability(mean, facts.search_clip());
+            } else {
+                self.take_count_information(mean);
+            }
         }
     }
 
     /// Returns where an information was taken, at its score's point, if it changes with the coefficients.
     pub(super) fn at_own_point(&self, facts: &Facts) -> Option<InformationPoint> {
         let moved_by_one = 2.0 / (self.radius(facts) * facts.order as f64).sqrt() / self.root(facts);
-        facts.binary.then(|| InformationPoint { step: vec![0.0; facts.order], moved_by_one })
+        facts.is_curved().then(|| InformationPoint { step: vec![0.0; facts.order], moved_by_one })
     }
 
     /// Moves log sigma inside its box; the frame follows, so that images stay where they are. Returns the factor on sigma.
@@ -206,11 +233,19 @@ impl Progress {
         self.take_probability(facts, stage);
         self.stages += 1;
         let moved = table.as_ref().filter(|_| facts.own).map_or(0.0, |table| libm::log(table.scale()));
-        let scale = self.move_sigma(facts, moved);
+        let of_dispersion = self.dispersion.as_ref().map_or(0.0, DispersionScore::step);
+        let scale = if facts.counts.is_some() {
+            self.move_dispersion(facts, of_dispersion);
+            1.0
+        } else {
+            self.move_sigma(facts, moved)
+        };
         self.table = table.map(|table| (table, scale));
         let predictor = length / (facts.radius * facts.order as f64).sqrt() / self.root(facts);
-        let near =
-            length / facts.radius.sqrt() < FOUND && moved.abs() < FOUND_SCALE && (!facts.binary || predictor < FOUND_PREDICTOR);
+        let near = length / facts.radius.sqrt() < FOUND
+            && moved.abs() < FOUND_SCALE
+            && (!facts.is_curved() || predictor < FOUND_PREDICTOR)
+            && of_dispersion.abs() < FOUND_DISPERSION;
         let ended = near || self.stages >= MOST_LOCATING || left - MOST_SHARE < LEAST_LEFT;
         let noise = stage.eigenvalue_noise();
         let (least, most) = if ended { (0.6, 1.6) } else { (0.7, 1.4) };
@@ -232,7 +267,11 @@ impl Progress {
     /// predictor of a binary outcome by that.
     pub(super) fn locating_share(&self, facts: &Facts) -> f64 {
         let (clip, root) = (facts.search_clip(), self.root(facts));
-        let (least, widened) = if facts.binary { (0.025, ((clip * root / 0.9).min(1.0) * root).recip()) } else { (0.04, 1.0) };
+        let (least, widened) = match (facts.binary, &facts.counts) {
+            (true, _) => (0.025, ((clip * root / 0.9).min(1.0) * root).recip()),
+            (false, Some(_)) => (0.04, root.recip()),
+            (false, None) => (0.04, 1.0),
+        };
         let noise = 2.0 * clip * facts.unit * facts.radius.sqrt() * facts.order as f64 / facts.records * widened / 0.35;
         (noise * noise / 0.5).clamp(least, MOST_SHARE)
     }
@@ -253,7 +292,7 @@ fn after_the_count(facts: &Facts) -> Phase {
 /// Returns the longest step of a stage, in radii. A binary outcome's information changes on the way.
 fn longest(facts: &Facts, first: bool) -> f64 {
     let most = if first { 0.8 } else { 1.2 };
-    if facts.binary { most } else { 2.0 * most }
+    if facts.is_curved() { most } else { 2.0 * most }
 }
 
 /// Returns the frame in which every record has weight 1.

@@ -1,7 +1,9 @@
 //! The queries of a weighted regression, and the numbers in their answers.
 
+use super::count_law::CountTable;
 use super::learnt_frame::LearntFrame;
 use super::plan::Facts;
+use super::setting::PLAIN_TRACE;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::allotment::Allotment;
@@ -20,7 +22,8 @@ pub(super) struct QueryPoint {
     pub(super) theta: Vec<f64>,
     /// The frame, c and R, as a query states them.
     influence: Vec<f64>,
-    clip: f64,
+    /// The largest magnitude of a record's residual.
+    limit: f64,
     trace: f64,
 }
 
@@ -34,7 +37,35 @@ impl QueryPoint {
         };
         let rows = (0..dimension * dimension).map(entry);
         let influence = rows.chain(std::iter::repeat_n(0.0, dimension)).chain([clip, trace]).collect();
-        Self { theta, influence, clip, trace }
+        Self { theta, influence, limit: clip, trace }
+    }
+
+    /// Adds the table of a count's expectations.
+    pub(super) fn with_table(mut self, table: Option<CountTable>) -> Self {
+        if let Some(table) = table {
+            self.limit = table.limit;
+            self.influence.extend(table.numbers);
+        }
+        self
+    }
+
+    /// Returns the point of queries about the family's own parameter alone, whose slope has this clip and this table.
+    pub(super) fn of_own(theta: Vec<f64>, clip: f64, table: &CountTable) -> Self {
+        let mut influence = vec![0.0; Frame::length(theta.len())];
+        influence[theta.len() * theta.len() - 1] = 1.0;
+        influence.extend([clip, PLAIN_TRACE]);
+        Self { theta, influence, limit: clip, trace: PLAIN_TRACE }.with_table(Some(table.clone()))
+    }
+
+    /// Asks for the sum of kappa of the own parameter: one number.
+    pub(super) fn own_information(&self, of: (&Target, &mut Allotment), share: f64) -> Result<Query, SamplerError> {
+        self.ask(of, QueryKind::Curvature { parameters: 1 }, &self.influence, share)
+    }
+
+    /// Reads the score of the own parameter, and the sd of its noise.
+    pub(super) fn read_own(&self, facts: &Facts, noise: NoiseScale, totals: &[i128]) -> (f64, f64) {
+        let (sums, sd) = read_vector(facts, noise, totals);
+        (self.limit * sums.last().copied().unwrap_or(0.0), self.limit * sd)
     }
 
     fn ask(
@@ -74,7 +105,9 @@ impl QueryPoint {
     }
 
     fn with_point(&self, point: &[f64]) -> Vec<f64> {
-        self.influence.iter().copied().chain(point.iter().copied().map(plain)).collect()
+        // The own parameter, if there is one, stays where it is.
+        let own = &self.theta[point.len()..];
+        self.influence.iter().chain(point).chain(own).copied().map(plain).collect()
     }
 
     /// Asks for the information.
@@ -107,7 +140,7 @@ impl QueryPoint {
     /// Reads a score from the totals over the parties: its components, and the sd of their noise.
     pub(super) fn read_score(&self, facts: &Facts, noise: NoiseScale, totals: &[i128]) -> (Vec<f64>, f64) {
         let (sums, sd) = read_vector(facts, noise, totals);
-        (sums.into_iter().take(facts.order).map(|sum| self.clip * sum).collect(), self.clip * sd)
+        (sums.into_iter().take(facts.order).map(|sum| self.limit * sum).collect(), self.limit * sd)
     }
 
     /// Returns the unit of an information's entries, at the score's point or half way.

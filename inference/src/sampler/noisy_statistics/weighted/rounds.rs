@@ -1,10 +1,11 @@
 //! The queries of each round of a weighted regression, and their shares of the budget.
 
+use super::dispersion::PendingDispersion;
 use super::half_way::VARIANCE_SHARE;
 use super::progress::Phase;
 use super::queries::QueryPoint;
 use super::residual_table::ResidualTable;
-use super::setting::{Lengths, Limits, OF_INFORMATION, TRACE};
+use super::setting::{Lengths, Limits, OF_DISPERSION, OF_INFORMATION, TRACE};
 use super::strategy::WeightedStrategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
@@ -19,6 +20,8 @@ const OUTCOMES_SHARE: f64 = 0.02;
 const OF_LEARNING: [f64; 2] = [0.6, 0.5];
 /// Parts of a locating stage for the information and for the table of residuals.
 const OF_LOCATING: f64 = 0.3;
+/// Share of the budget for the table of outcomes of a count.
+const COUNTS_SHARE: f64 = 0.03;
 /// Bounds of the part of the last stage for the sums of squares.
 const OF_SQUARES: (f64, f64) = (0.1, 0.3);
 /// Part of the sums of squares for that of the lower clip, whose noise is that of the other one.
@@ -34,11 +37,19 @@ impl WeightedStrategy {
             (Phase::Count, _) => self.ask_table((target, budget), &[0.0], COUNT_SHARE)?,
             (Phase::Outcomes, _) => {
                 let edges = self.progress.outcome_edges(&self.facts);
-                self.ask_table((target, budget), &edges, OUTCOMES_SHARE)?
+                let share = if self.facts.counts.is_some() { COUNTS_SHARE } else { OUTCOMES_SHARE };
+                self.ask_table((target, budget), &edges, share)?
             }
             (Phase::HalfWay, Some(half_way)) => {
                 let queries = half_way.ask(target, budget)?.into_iter().enumerate().map(numbered).collect();
                 (half_way.point().clone(), queries)
+            }
+            (Phase::Dispersion, _) => {
+                let theta =
+                    self.answered.as_ref().map(|answered| self.theta(target, &answered.fit.mean, self.progress.log_sigma));
+                let theta = theta.ok_or(SamplerError::NoRound)?;
+                let queries = self.ask_dispersion((target, budget), &theta, (left, 0))?;
+                (QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE)), queries)
             }
             (Phase::Squares, _) => {
                 let theta = self.point_of_squares(target).ok_or(SamplerError::NoRound)?;
@@ -74,6 +85,7 @@ impl WeightedStrategy {
     /// Asks the queries of a stage: information and table take their parts of its share, and the score takes the rest.
     fn ask_stage(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
         let (left, phase, binary) = (budget.left(), self.progress.phase, self.facts.binary);
+        let is_count = self.facts.counts.is_some();
         let clip = self.facts.search_clip();
         let (share, of_information, limits) = match phase {
             Phase::Learn => {
@@ -84,23 +96,46 @@ impl WeightedStrategy {
             _ => (left, OF_INFORMATION, self.progress.limits.map_or((clip, TRACE), Limits::of_influence)),
         };
         let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
-        let point = QueryPoint::new(theta, &self.progress.frame, limits);
-        let is_half_way = phase == Phase::Last && binary;
+        let table = self.facts.counts.as_ref().map(|counts| counts.residuals(target, &theta, self.facts.order, limits.0));
+        let point = QueryPoint::new(theta, &self.progress.frame, limits).with_table(table);
+        let is_half_way = phase == Phase::Last && self.facts.is_curved();
         let information = if is_half_way { None } else { Some(point.information((target, budget), share * of_information)?) };
         let beside = match phase {
-            Phase::Locate if !binary => Some(point.residuals((target, budget), &ResidualTable::edges(), share * OF_LOCATING)?),
+            Phase::Locate if !self.facts.is_curved() => {
+                Some(point.residuals((target, budget), &ResidualTable::edges(), share * OF_LOCATING)?)
+            }
             Phase::Last => Some(self.ask_beside(&point, (target, budget))?),
             _ => None,
         };
         self.reserved = match phase {
             Phase::Last if binary => OF_INFORMATION * left + VARIANCE_SHARE,
+            Phase::Last if is_count => (OF_INFORMATION + if self.facts.own { OF_DISPERSION } else { 0.0 }) * left,
             Phase::Last if self.facts.own => self.part_for_squares(target, left) * left,
             _ => 0.0,
+        };
+        let of_dispersion = if phase == Phase::Locate && is_count && self.facts.own {
+            self.ask_dispersion((target, budget), &point.theta, (OF_DISPERSION * share, 2))?
+        } else {
+            Vec::new()
         };
         let of_score = share - (left - budget.left()) - self.reserved;
         let score = point.score((target, budget), of_score)?;
         self.pending = Some((point, left));
-        Ok([Some(score), information, beside].into_iter().flatten().enumerate().map(numbered).collect())
+        let queries = [Some(score), information, beside].into_iter().flatten().enumerate().map(numbered);
+        Ok(queries.chain(of_dispersion).collect())
+    }
+
+    /// Asks the score of the dispersion at a point with a share of the budget, from a number of query on.
+    fn ask_dispersion(
+        &mut self,
+        of: (&Target, &mut Allotment),
+        theta: &[f64],
+        share: (f64, usize),
+    ) -> Result<Vec<Query>, SamplerError> {
+        let counts = self.facts.counts.as_ref().ok_or(SamplerError::NoRound)?;
+        let (pending, queries) = PendingDispersion::ask(of, (&self.facts, counts, &self.progress), theta, share)?;
+        self.pending_dispersion = Some((pending, share.1));
+        Ok(queries)
     }
 
     /// Asks beside the last stage for the table of lengths, or of residuals where the lengths do not matter: either counts the usable

@@ -10,6 +10,8 @@ const WIDE_UP_TO: f64 = 0.75;
 pub(super) const OF_SCORE: f64 = 0.78;
 /// The part that its information has.
 pub(super) const OF_INFORMATION: f64 = 0.12;
+/// Part of a locating stage, and of the last one, for the dispersion of a count.
+pub(super) const OF_DISPERSION: f64 = 0.12;
 /// Shift of an answer, per root of the number of records and of the mean of `(1 - w)² q`. Seen on real data: .004 to .18.
 /// A binary outcome's clip weights records by kappa beside; the squared coefficient of variation of kappa is added to that mean.
 const SHIFT: f64 = 0.035;
@@ -54,7 +56,16 @@ const NARROW: Setting = Setting { clip: 2.0, radius: 1.5 };
 /// The same for a binary outcome.
 const NARROW_BINARY: Setting = Setting { clip: 1.6, radius: 1.5 };
 
+/// The settings of a count, whose tails reach farther.
+const WIDE_COUNTS: Setting = Setting { clip: 6.0, radius: 3.0 };
+const NARROW_COUNTS: Setting = Setting { clip: 3.0, radius: 1.5 };
+
 impl Setting {
+    /// Chooses the setting of a count likewise.
+    pub(super) fn choose_of_count(unit: f64, order: usize) -> Self {
+        if WIDE_COUNTS.noise(unit, order, None) <= WIDE_UP_TO { WIDE_COUNTS } else { NARROW_COUNTS }
+    }
+
     /// Chooses the wider setting where its noise is small enough. `unit` is the noise, in posterior sds, of a score whose records all
     /// lie on the ball; `probability` is that of a typical record's rarer outcome, if the outcome is binary.
     pub(super) fn choose(unit: f64, order: usize, probability: Option<f64>) -> Self {

@@ -3,12 +3,14 @@
 use super::answered::Answered;
 use super::bounded_stage::{BoundedStage, Located};
 use super::chain_frame::ChainFrame;
+use super::dispersion::PendingDispersion;
+use super::dispersion_score::DispersionScore;
 use super::half_way::HalfWay;
 use super::plan::Facts;
 use super::progress::{Phase, Progress};
 use super::queries::{Counts, QueryPoint, read_counts, read_vector};
 use super::residual_table::ResidualTable;
-use super::setting::Limits;
+use super::setting::{Limits, OF_DISPERSION, OF_INFORMATION};
 use super::squares::LogSigma;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
@@ -42,7 +44,9 @@ pub(crate) struct WeightedStrategy {
     pub(super) stages: Vec<Stage>,
     /// The last stage of a binary outcome, once its score is released.
     pub(super) half_way: Option<HalfWay>,
-    /// The unweighted competitor of a binary outcome.
+    /// The pending queries about the dispersion, and their first number in the round.
+    pub(super) pending_dispersion: Option<(PendingDispersion, usize)>,
+    /// The unweighted competitor of a binary outcome or a count.
     competitor: Option<ScoreStrategy>,
     /// The competitor, once the releases chose it.
     chosen: Option<ScoreStrategy>,
@@ -61,7 +65,7 @@ impl WeightedStrategy {
     ) -> Result<Option<Self>, SamplerError> {
         let Some(facts) = Facts::new(target, scores, parties, budget)? else { return Ok(None) };
         let progress = Progress::new(&facts, public_log_sigma(target, facts.order));
-        let competitor = facts.binary.then(|| ScoreStrategy::new(target, scores, parties, budget)).transpose()?;
+        let competitor = facts.is_curved().then(|| ScoreStrategy::new(target, scores, parties, budget)).transpose()?;
         Ok(Some(Self {
             facts,
             progress,
@@ -70,6 +74,7 @@ impl WeightedStrategy {
             reserved: 0.0,
             stages: Vec::new(),
             half_way: None,
+            pending_dispersion: None,
             competitor,
             chosen: None,
         }))
@@ -145,7 +150,9 @@ impl WeightedStrategy {
 
     /// Reads a stage from the answers to its queries. The last stage of a binary outcome has the information that the search expects.
     fn stage(&self, point: &QueryPoint, round: &Round, totals: &Totals) -> (BoundedStage, Option<Counts>) {
-        let mut answers = round.queries.iter().zip(totals.by_query());
+        // The numbers of the dispersion follow.
+        let own = self.pending_dispersion.as_ref().map_or(usize::MAX, |(_, first)| *first);
+        let mut answers = round.queries.iter().zip(totals.by_query()).take(own);
         let (mut score, mut information, mut beside) = ((Vec::new(), 0.0), None, None);
         for (query, answer) in &mut answers {
             match query.kind {
@@ -204,8 +211,9 @@ impl WeightedStrategy {
     fn take_stage(&mut self, target: &Target, (stage, beside): (BoundedStage, Option<Counts>), (point, left): (QueryPoint, f64)) {
         let (facts, progress) = (&self.facts, &mut self.progress);
         match (progress.phase, progress.limits, beside) {
-            (Phase::Last, Some(_), Some(beside)) if facts.binary => {
-                self.half_way = Some(HalfWay::new(stage, point, beside, (facts, progress)));
+            (Phase::Last, Some(_), Some(beside)) if facts.is_curved() => {
+                let reserved = if facts.own { self.reserved * OF_DISPERSION / (OF_DISPERSION + OF_INFORMATION) } else { 0.0 };
+                self.half_way = Some(HalfWay::new((stage, point), beside, reserved, (facts, progress)));
                 progress.phase = Phase::HalfWay;
             }
             (Phase::Last, Some(limits), Some(beside)) => {
@@ -219,8 +227,10 @@ impl WeightedStrategy {
             (_, _, beside) => {
                 let table = beside.map(|counts| ResidualTable::new(&counts.cells, counts.sd));
                 let competitor = self.competitor.as_ref();
+                let own = of_dispersion(facts, progress);
                 let plain = |at: &Located<'_>| {
-                    competitor.and_then(|plain| plain.noise_at(target, at.coefficients, &at.covariance, at.left))
+                    let (u, covariance) = with_own((at.coefficients, &at.covariance), own);
+                    competitor.and_then(|plain| plain.noise_at(target, &u, &covariance, at.left))
                 };
                 progress.take_locating(facts, &stage, table, (left, &plain));
                 self.answered = Some(Answered::of_search(stage, facts));
@@ -235,7 +245,9 @@ impl WeightedStrategy {
             return;
         }
         if let (Some(competitor), Some(covariance)) = (&self.competitor, self.progress.covariance()) {
-            self.chosen = competitor.restarted_at(target, &self.progress.coefficients, &covariance, left);
+            let own = of_dispersion(&self.facts, &self.progress);
+            let (u, covariance) = with_own((&self.progress.coefficients, &covariance), own);
+            self.chosen = competitor.restarted_at(target, &u, &covariance, left);
         }
     }
 
@@ -244,8 +256,38 @@ impl WeightedStrategy {
         let (Some(half_way), Some(limits)) = (&mut self.half_way, self.progress.limits) else { return false };
         let Some(stage) = half_way.take((&self.facts, &self.progress), round, totals) else { return false };
         self.answered = Some(Answered::of_last(stage, limits, &half_way.beside, (&self.facts, &self.progress)));
-        true
+        if self.facts.own {
+            self.progress.phase = Phase::Dispersion;
+        }
+        !self.facts.own
     }
+
+    /// Reads the numbers of the dispersion in a round, if it has some.
+    fn read_dispersion(&mut self, round: &Round, totals: &Totals) -> Option<DispersionScore> {
+        let (pending, first) = self.pending_dispersion.take()?;
+        let answers: Vec<&[i128]> = totals.by_query().collect();
+        pending.read(&self.facts, round, &answers, first)
+    }
+}
+
+/// Returns the logarithm of a count's dispersion and its variance without noise, if it is a parameter.
+fn of_dispersion(facts: &Facts, progress: &Progress) -> Option<(f64, f64)> {
+    /// Variance before the first release.
+    const WIDE: f64 = 1.0;
+    let variance = || progress.dispersion.as_ref().map_or(WIDE, DispersionScore::alone);
+    (facts.counts.is_some() && facts.own).then(|| (progress.log_sigma, variance()))
+}
+
+/// Returns coordinates and their covariance with those of an own parameter.
+fn with_own((coefficients, covariance): (&[f64], &Matrix), own: Option<(f64, f64)>) -> (Vec<f64>, Matrix) {
+    let order = coefficients.len();
+    let u = coefficients.iter().copied().chain(own.map(|(mean, _)| mean)).collect();
+    let covariance = Matrix::from_fn(order + usize::from(own.is_some()), |i, j| match (i.max(j) < order, i == j) {
+        (true, _) => covariance[(i, j)],
+        (false, true) => own.map_or(0.0, |(_, variance)| variance),
+        (false, false) => 0.0,
+    });
+    (u, covariance)
 }
 
 /// Returns the logarithm of the known sd of the residuals, or of the middle of its box.
@@ -290,6 +332,13 @@ impl Strategy for WeightedStrategy {
                 false
             }
             Phase::HalfWay => self.take_half_way(round, totals),
+            Phase::Dispersion => {
+                let read = self.read_dispersion(round, totals);
+                if let (Some(answered), Some(score)) = (&mut self.answered, read) {
+                    answered.take_dispersion(score, &self.facts, &self.progress);
+                }
+                true
+            }
             Phase::Squares => {
                 let most = self.most_residual(target);
                 let Some(answered) = &mut self.answered else { return false };
@@ -299,8 +348,9 @@ impl Strategy for WeightedStrategy {
             }
             _ => {
                 let stage = self.stage(&point, round, totals);
+                self.progress.dispersion = self.read_dispersion(round, totals);
                 self.take_stage(target, stage, (point, left));
-                asked == Phase::Last && !self.facts.own && !self.facts.binary
+                asked == Phase::Last && !self.facts.own && !self.facts.is_curved()
             }
         };
         self.record(target, place, self.fit(), last);
@@ -313,7 +363,7 @@ impl Strategy for WeightedStrategy {
             return chosen.obstacle(target, budget);
         }
         let rho = self.progress.information_noise;
-        let limit = Inference::most_weighted_rho(self.facts.binary);
+        let limit = Inference::most_weighted_rho(self.facts.is_curved());
         let beyond = self.progress.phase == Phase::Last && rho > limit;
         beyond.then_some(Obstacle::Information { rho, limit })
     }

@@ -1,0 +1,74 @@
+//! The start of the search for a count by a table of outcomes, its dispersion and its typical record.
+
+use super::count_facts::{CountFacts, LEAST_PREDICTOR};
+use super::learnt_frame::LearntFrame;
+use super::plan::Facts;
+use super::progress::{Phase, Progress};
+use super::queries::Counts;
+
+/// Bounds of the first dispersion.
+const DISPERSIONS: (f64, f64) = (0.1, 10.0);
+/// Least first mean count.
+const LEAST_MEAN: f64 = 0.02;
+/// A count that stands for a cell of the table of outcomes, in units of its least one.
+const MIDDLE: f64 = 1.35;
+/// Bounds of the mean information of a record, in units of that of the start.
+const INFORMATION: (f64, f64) = (0.1, 10.0);
+
+impl Progress {
+    /// Returns the edges of the table of outcomes at linear predictors of 0, in sds of a count there.
+    pub(super) fn count_edges(&self, counts: &CountFacts) -> Vec<f64> {
+        let sd = (1.0 + counts.law(self.log_sigma).dispersion).sqrt();
+        (0..counts.cells() - 1).map(|k| (libm::pow(2.0, k as f64) - 1.5) / sd).collect()
+    }
+
+    /// Starts at the mean and the dispersion of a table of outcomes.
+    pub(super) fn take_counts(&mut self, facts: &Facts, counts: &CountFacts, table: &Counts) {
+        let held: Vec<f64> = table.cells.iter().map(|count| if *count > 2.0 * table.sd { *count } else { 1e-9 }).collect();
+        let value = |k: usize| if k < 2 { k as f64 } else { MIDDLE * libm::pow(2.0, (k - 1) as f64) };
+        let all: f64 = held.iter().sum();
+        let moment = |of: &dyn Fn(f64) -> f64| held.iter().enumerate().map(|(k, n)| n / all * of(value(k))).sum::<f64>();
+        let mean = moment(&|y| y).max(LEAST_MEAN);
+        let variance = moment(&|y| y * y) - mean * mean;
+        if counts.own {
+            let dispersion = ((variance - mean) / (mean * mean)).clamp(DISPERSIONS.0, DISPERSIONS.1);
+            self.move_dispersion(facts, libm::log(dispersion) - self.log_sigma);
+        }
+        if let Some(intercept) = self.coefficients.first_mut().filter(|_| facts.has_intercept) {
+            *intercept = libm::log(mean);
+        }
+        let information = counts.law(self.log_sigma).information(libm::log(mean));
+        (self.count_information, self.first_information) = (information, information);
+        self.frame = self.count_frame(facts);
+        self.phase = Phase::Learn;
+    }
+
+    /// Returns the frame in which a record with the typical information is on the ball at the corners of its bounds.
+    pub(super) fn count_frame(&self, facts: &Facts) -> LearntFrame {
+        LearntFrame::ball(&facts.coding, facts.order, facts.longest * self.count_information.sqrt())
+    }
+
+    /// Takes the typical information of a record from that of the intercept.
+    pub(super) fn take_count_information(&mut self, mean: f64) {
+        let of = |factor: f64| factor * self.first_information;
+        self.count_information = mean.clamp(of(INFORMATION.0), of(INFORMATION.1));
+    }
+
+    /// Moves the logarithm of the dispersion inside its box. Returns its change.
+    pub(super) fn move_dispersion(&mut self, facts: &Facts, by: f64) -> f64 {
+        let (least, most) = facts.log_sigma_box;
+        let before = self.log_sigma;
+        self.log_sigma = (before + by).clamp(least, most);
+        self.log_sigma - before
+    }
+
+    /// Returns the linear predictor of a record with the typical information.
+    pub(super) fn typical_predictor(&self, counts: &CountFacts) -> f64 {
+        let (law, mut low, mut high) = (counts.law(self.log_sigma), LEAST_PREDICTOR, libm::log(counts.most.max(1.0)));
+        for _ in 0..40 {
+            let middle = 0.5 * (low + high);
+            if law.information(middle) < self.count_information { low = middle } else { high = middle }
+        }
+        0.5 * (low + high)
+    }
+}
