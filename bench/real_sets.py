@@ -201,7 +201,7 @@ def rehearse(program, folder, study, epsilon, seed):
 
 
 def named_fit(study, weighted):
-    """Returns the coefficients of the weighted fit that a result names: by Newton's method, with weights at the published point."""
+    """Returns the coefficients of the weighted fit that a result names, with weights at the published point."""
     x, raw = study.design(), study.coded(study.outcome)
     d, at = x.shape[1], np.array(weighted["at"])
     frame, clip, trace = np.array(weighted["frame"]), weighted["clip"], weighted["trace"]
@@ -211,7 +211,7 @@ def named_fit(study, weighted):
     length = np.linalg.norm(x @ frame.T, axis=1) * root
     weight = np.minimum(1, np.minimum(1 / length, trace / length**2)) * root
     beta = at[:d].copy()
-    for _ in range(200):
+    for _ in range(2000):
         eta = x @ beta
         if study.kind == "logistic":
             factor = weight * np.minimum(1 / root, clip / np.maximum(p, 1 - p))
@@ -219,7 +219,8 @@ def named_fit(study, weighted):
             slope, bend = factor * (raw - mean), factor * mean * (1 - mean)
         else:
             residual = (raw - eta) / at[d]
-            slope, bend = weight * np.clip(residual, -clip, clip), weight * root * (np.abs(residual) < clip)
+            # Reweighted least squares: Newton's steps may turn in circles where residuals cross the clip.
+            slope, bend = weight * np.clip(residual, -clip, clip), weight * root * np.minimum(1, clip / np.abs(residual))
         step = np.linalg.solve((x.T * bend) @ x + np.eye(d) / PRIOR_SD**2, x.T @ slope - beta / PRIOR_SD**2)
         beta += step * min(1, 1 / np.abs(step).max())
         if np.abs(step).max() < 1e-10:
@@ -264,6 +265,8 @@ def cell(program, folder, study, reference, epsilon, seeds, pool):
         claimed = np.where(np.isnan(shares), np.maximum(factors**2 - 1, 1e-4), shares * factors**2)
         out[key + "answers"] = len(kept)
         out[key + "error"] = float(np.sqrt((errors**2).mean()))
+        coefficients = 1 + len(study.predictors) if study.kind in ("linear", "negative_binomial") else len(mean)
+        out[key + "coefficients"] = float(np.sqrt((errors[:, :coefficients] ** 2).mean()))
         out[key + "z"] = float(np.sqrt((errors**2 / claimed).mean()))
         out[key + "worst"] = float((np.abs(errors) / np.sqrt(claimed)).max())
         out[key + "wider"] = float(np.median(factors))
