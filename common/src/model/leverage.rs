@@ -10,10 +10,7 @@
 //!
 //! # Bounds
 //! Let a step move the coefficients by `a`, and let `s` be any vector, `e = a - T's`. Then `x'a = v's + x'e`. With `w |v|² <= R`,
-//!
-//!     sqrt(w) |x'a| <= sqrt(R) |s| + sup |x'e|
-//!
-//! over the declared columns. `s` is the solution of `T's = a` up to rounding, which `e` accounts for. Negating a step negates `s` and
+//! `sqrt(w) |x'a| <= sqrt(R) |s| + sup |x'e|` over the declared columns. `s` is the solution of `T's = a` up to rounding, which `e` accounts for. Negating a step negates `s` and
 //! `e` bit for bit.
 
 use super::influence::Influence;
