@@ -297,11 +297,14 @@ fn many_predictors_have_a_frame_or_plain_chains() {
     assert!(!ran.draws.is_empty());
 }
 
+/// The folder of the data sets, beside the repository.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
+
 /// The UCI Adult data with 12 parameters; `None` where the files are missing.
 fn adult() -> Option<(JobSpec, Records)> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for party in ["a", "b", "c"] {
-        let text = std::fs::read_to_string(format!("/work/shared/data/adult-{party}.csv")).ok()?;
+        let text = std::fs::read_to_string(format!("{DATA}/adult-{party}.csv")).ok()?;
         for line in text.lines().skip(1) {
             let v: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();
             let level = match v[1] as u32 {
@@ -343,7 +346,7 @@ fn adult() -> Option<(JobSpec, Records)> {
 #[ignore = "takes minutes"]
 fn adult_with_12_parameters_by_weighted_chains() {
     let Some((spec, records)) = adult() else {
-        println!("skipped: no /work/shared/data");
+        println!("skipped: no files in {DATA}");
         return;
     };
     let plain = posterior(&records, &vec![1.0; records.y.len()]);

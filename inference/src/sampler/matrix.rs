@@ -50,6 +50,16 @@ impl Matrix {
         &self.entries
     }
 
+    /// Appends a row and a column of 0 with this diagonal entry, if there is one.
+    pub(crate) fn with_last(&self, last: Option<f64>) -> Self {
+        let order = self.order;
+        Self::from_fn(order + usize::from(last.is_some()), |i, j| match (i.max(j) < order, i == j) {
+            (true, _) => self[(i, j)],
+            (false, true) => last.unwrap_or(0.0),
+            (false, false) => 0.0,
+        })
+    }
+
     pub(crate) fn diagonal_entries(&self) -> Vec<f64> {
         (0..self.order).map(|i| self[(i, i)]).collect()
     }

@@ -5,7 +5,7 @@ use rand_distr::StudentT;
 
 /// The law of the predictors and of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Law {
+pub(super) enum Law {
     Normal,
     /// Predictors with a correlation of .9 of neighbours.
     Correlated,
@@ -15,6 +15,24 @@ enum Law {
     RareLevel,
     /// An outcome of 3 %.
     RareOutcome,
+}
+
+impl Law {
+    /// Returns the predictors of a record after the intercept, of `d` coefficients, where numbers have an sd of `filled`.
+    pub(super) fn predictors(self, d: usize, filled: f64, rng: &mut ChaCha20Rng) -> Vec<f64> {
+        let t3 = StudentT::new(3.0).unwrap();
+        let mut before: f64 = StandardNormal.sample(rng);
+        let mut one = |j: usize| -> f64 {
+            let fresh: f64 = StandardNormal.sample(rng);
+            before = if self == Self::Correlated { 0.9 * before + (1.0_f64 - 0.81).sqrt() * fresh } else { fresh };
+            match self {
+                Self::HeavyPredictors => filled * t3.sample(rng) / 3.0_f64.sqrt(),
+                Self::RareLevel if j == 1 => f64::from(u8::from(rng.random_bool(0.01))),
+                _ => filled * before,
+            }
+        };
+        (1..d).map(|j| one(j).clamp(-1.0, 1.0)).collect()
+    }
 }
 
 /// Sd of a predictor, in half widths of its declared bounds.
@@ -47,20 +65,10 @@ fn truth(d: usize, law: Law) -> Vec<f64> {
 
 fn records(d: usize, law: Law, n: usize, seed: u64) -> Records {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    let (t3, truth) = (StudentT::new(3.0).unwrap(), truth(d, law));
+    let truth = truth(d, law);
     let mut records = Records { x: Vec::new(), y: Vec::new(), offset: Vec::new() };
     for _ in 0..n {
-        let mut before: f64 = StandardNormal.sample(&mut rng);
-        let mut one = |j: usize| -> f64 {
-            let fresh: f64 = StandardNormal.sample(&mut rng);
-            before = if law == Law::Correlated { 0.9 * before + (1.0_f64 - 0.81).sqrt() * fresh } else { fresh };
-            match law {
-                Law::HeavyPredictors => FILLED * t3.sample(&mut rng) / 3.0_f64.sqrt(),
-                Law::RareLevel if j == 1 => f64::from(u8::from(rng.random_bool(0.01))),
-                _ => FILLED * before,
-            }
-        };
-        let x: Vec<f64> = (1..d).map(|j| one(j).clamp(-1.0, 1.0)).collect();
+        let x = law.predictors(d, FILLED, &mut rng);
         let eta = truth[0] + x.iter().zip(&truth[1..]).map(|(x, b)| x * b).sum::<f64>();
         records.y.push(f64::from(u8::from(rng.random_bool(logistic(eta)))));
         records.x.push(x);

@@ -1,20 +1,9 @@
 //! Weighted Poisson and negative binomial regressions: frames that are learnt from the first releases, information half way to the
 //! answer, and the dispersion at the answer.
 
+use super::weighted_binary::Law;
 use super::*;
-use rand_distr::{Gamma, StudentT};
-
-/// The law of the predictors.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Law {
-    Normal,
-    /// Predictors with a correlation of .9 of neighbours.
-    Correlated,
-    /// Predictors of Student's t with 3 degrees of freedom.
-    HeavyPredictors,
-    /// A binary predictor of 1 %.
-    RareLevel,
-}
+use rand_distr::Gamma;
 
 /// The family of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,21 +54,11 @@ impl Family {
 
     fn records(self, d: usize, law: Law, n: usize, seed: u64) -> Records {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let (t3, truth) = (StudentT::new(3.0).unwrap(), self.truth(d, law));
+        let truth = self.truth(d, law);
         let gamma = Gamma::new(DISPERSION.recip(), DISPERSION).unwrap();
         let mut records = Records { x: Vec::new(), y: Vec::new(), offset: Vec::new() };
         for _ in 0..n {
-            let mut before: f64 = StandardNormal.sample(&mut rng);
-            let mut one = |j: usize| -> f64 {
-                let fresh: f64 = StandardNormal.sample(&mut rng);
-                before = if law == Law::Correlated { 0.9 * before + (1.0_f64 - 0.81).sqrt() * fresh } else { fresh };
-                match law {
-                    Law::HeavyPredictors => FILLED * t3.sample(&mut rng) / 3.0_f64.sqrt(),
-                    Law::RareLevel if j == 1 => f64::from(u8::from(rng.random_bool(0.01))),
-                    _ => FILLED * before,
-                }
-            };
-            let x: Vec<f64> = (1..d).map(|j| one(j).clamp(-1.0, 1.0)).collect();
+            let x = law.predictors(d, FILLED, &mut rng);
             let eta = truth[0] + x.iter().zip(&truth[1..]).map(|(x, b)| x * b).sum::<f64>();
             let mean = eta.exp() * if self == PoissonLaw { 1.0 } else { gamma.sample(&mut rng) };
             let y: f64 = Poisson::new(mean.max(1e-12)).unwrap().sample(&mut rng);

@@ -52,7 +52,7 @@ fn what_the_clip_withholds_is_allowed_for() {
     assert!(bounded.variance < 6e-6 && bounded.mean < found.mean, "{bounded:?}");
 }
 
-/// Where no residual is clipped, the mean square is that of any law, with no allowance.
+/// If no residual is clipped, the mean square is exact under any law, and no allowance is added.
 #[test]
 fn nothing_is_allowed_for_where_no_residual_is_clipped() {
     let far = Squares { whole: true, ..squares(3.0, 1.7, 0.01) };

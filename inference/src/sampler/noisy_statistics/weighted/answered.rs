@@ -104,15 +104,7 @@ impl Answered {
         let own = facts
             .own
             .then(|| [self.log_sigma(progress).variance, self.dispersion.map_or(0.5 / self.usable.0, |(.., alone)| alone)]);
-        let of = |matrix: &Matrix, at: usize| {
-            let among = self.stage.frame.covariance(matrix);
-            let order = among.order();
-            Matrix::from_fn(order + usize::from(own.is_some()), |i, j| match (i.max(j) < order, i == j) {
-                (true, _) => among[(i, j)],
-                (false, true) => own.map_or(0.0, |own| own[at]),
-                (false, false) => 0.0,
-            })
-        };
+        let of = |matrix: &Matrix, at: usize| self.stage.frame.covariance(matrix).with_last(own.map(|own| own[at]));
         [of(&self.fit.covariance, 0), of(&self.fit.without_noise, 1)]
     }
 

@@ -22,7 +22,7 @@ const QUIET: f64 = 0.002;
 const BEST: f64 = 2.0;
 const WORSE: f64 = 10.0;
 
-/// How the number of records is known.
+/// The source of the number of records.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Known {
     /// Every party protects rows against replacement.

@@ -280,14 +280,8 @@ fn of_dispersion(facts: &Facts, progress: &Progress) -> Option<(f64, f64)> {
 
 /// Returns coordinates and their covariance with those of an own parameter.
 fn with_own((coefficients, covariance): (&[f64], &Matrix), own: Option<(f64, f64)>) -> (Vec<f64>, Matrix) {
-    let order = coefficients.len();
     let u = coefficients.iter().copied().chain(own.map(|(mean, _)| mean)).collect();
-    let covariance = Matrix::from_fn(order + usize::from(own.is_some()), |i, j| match (i.max(j) < order, i == j) {
-        (true, _) => covariance[(i, j)],
-        (false, true) => own.map_or(0.0, |(_, variance)| variance),
-        (false, false) => 0.0,
-    });
-    (u, covariance)
+    (u, covariance.with_last(own.map(|(_, variance)| variance)))
 }
 
 /// Returns the logarithm of the known sd of the residuals, or of the middle of its box.
