@@ -12,11 +12,11 @@ use super::public::{Public, WholeBudgetNoise};
 use super::refit::{RefitError, RetainedCoefficients};
 use super::schedule::{Request, Shares};
 use super::scores::{GradientQuery, PendingInformation, PendingScore, expected_covariance, information_scales};
-use super::search::{Landscape, Search};
+use super::search::{Landscape, Search, information_sds, least_rho};
 use super::stage::ScoreStage;
 use super::starting_point::{StartingPoint, intercept};
 use super::strategy::Strategy;
-use super::weighted::ChainFrame;
+use super::weighted::{ChainFrame, PlainOutlook};
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
@@ -156,15 +156,19 @@ impl ScoreStrategy {
         Search::new((Shares::Auto, left), self.prior.clone(), start, None, records, weight, &self.public(target, scores))
     }
 
-    /// Returns the predicted noise of the answer of a search started there, in posterior sds: the root mean square over the coefficients.
-    pub(crate) fn noise_at(&self, target: &Target, u: &[f64], covariance: &Matrix, left: f64) -> Option<f64> {
+    /// Predicts the answer of a search started there: its noise in posterior sds, the root mean square over the coefficients, and whether
+    /// its information will be clear of its own noise.
+    pub(crate) fn outlook_at(&self, target: &Target, u: &[f64], covariance: &Matrix, left: f64) -> Option<PlainOutlook> {
         /// Parts of the remaining budget that the last score has, about: the rest goes to a stage before it and to the information.
         const OF_LAST: f64 = 0.8;
+        /// Predicted rho up to which the released one is expected to be within its limit of 2: the located covariance has noise.
+        const LIKELY_RHO: f64 = 1.0;
         let scores = scores(target).ok()?;
         let (_, at) = self.inside(target, &self.coding.coded(u));
-        let weight = self.coding.coded_covariance(covariance);
-        let noise = self.public(target, scores.as_ref()).score_noise(&at, &weight).scaled((OF_LAST * left).recip());
-        Some(in_sds(&self.coding.plain_covariance(&weight.times(&noise).times(&weight)), covariance))
+        let (public, weight) = (self.public(target, scores.as_ref()), self.coding.coded_covariance(covariance));
+        let noise = public.score_noise(&at, &weight).scaled((OF_LAST * left).recip());
+        let noise = in_sds(&self.coding.plain_covariance(&weight.times(&noise).times(&weight)), covariance);
+        Some(PlainOutlook { noise, adequate: least_rho(&weight, left, information_sds(&public, &at)) <= LIKELY_RHO })
     }
 
     /// Returns the same releases with the priors of another job.

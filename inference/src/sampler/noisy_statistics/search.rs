@@ -260,20 +260,30 @@ fn half_way(at: &[f64], to: &[f64], landscape: &dyn Landscape) -> Vec<f64> {
 }
 
 /// Returns the noise sds of an entry of the information, and of the own parameter's, for the whole budget.
-fn information_sds(landscape: &dyn Landscape, at: &[f64]) -> (f64, Option<f64>) {
+pub(crate) fn information_sds(landscape: &dyn Landscape, at: &[f64]) -> (f64, Option<f64>) {
     (landscape.information_sd(at), landscape.own_information_sd(at))
 }
 
 /// Returns the curvature's share of a last stage with this share of the budget: the share at which rho is [`RHO_WANTED`].
-fn last_curvature(weight: &Matrix, share: f64, (sd, own_sd): (f64, Option<f64>)) -> f64 {
+fn last_curvature(weight: &Matrix, share: f64, sds: (f64, Option<f64>)) -> f64 {
+    let rho = rho(weight, share, sds);
+    let wanted = rho / RHO_WANTED * (rho / RHO_WANTED);
+    if wanted.is_nan() { CURVATURE.1 } else { wanted.clamp(CURVATURE.0, CURVATURE.1) }
+}
+
+/// Returns rho of the information of a last stage with this share of the budget, of which the information has its largest part.
+pub(crate) fn least_rho(weight: &Matrix, share: f64, sds: (f64, Option<f64>)) -> f64 {
+    rho(weight, CURVATURE.1 * share, sds)
+}
+
+/// Returns rho of an information with this share of the budget.
+fn rho(weight: &Matrix, share: f64, (sd, own_sd): (f64, Option<f64>)) -> f64 {
     let of_coefficients = (weight.order() as f64).sqrt() * sd * largest_eigenvalue(weight);
     let last = weight.order().saturating_sub(1);
     let of_own = own_sd.map_or(0.0, |sd| std::f64::consts::SQRT_2 * sd * weight[(last, last)]);
     // Not `f64::max`, which discards a NaN.
     let greater = if of_own > of_coefficients { of_own } else { of_coefficients };
-    let rho = 2.0 * greater / share.sqrt();
-    let wanted = rho / RHO_WANTED * (rho / RHO_WANTED);
-    if wanted.is_nan() { CURVATURE.1 } else { wanted.clamp(CURVATURE.0, CURVATURE.1) }
+    2.0 * greater / share.sqrt()
 }
 
 /// Returns the expected remainder of the quadratic on the last step, in posterior sds. It is the median over steps from a

@@ -5,8 +5,9 @@ use super::*;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
+use crate::sampler::noisy_statistics::weighted::bounded_stage::{Located, PlainOutlook};
 
-fn facts() -> Facts {
+pub(in super::super) fn facts() -> Facts {
     Facts {
         may_be_plain: false,
         order: 2,
@@ -59,6 +60,11 @@ fn outcomes_give_the_start() {
     assert_eq!((progress.phase, progress.outcome_edges(&facts).len()), (Phase::Learn, 39));
 }
 
+/// What is ahead without a competitor.
+fn ahead(left: f64) -> Ahead<'static> {
+    Ahead { left, most_residual: 10.0, plain: &|_| None }
+}
+
 /// Directions with little information are widened until an ordinary record fills the ball; then the search locates.
 #[test]
 fn learning_widens_the_frame_until_it_stands_still() {
@@ -76,13 +82,13 @@ fn learning_widens_the_frame_until_it_stands_still() {
 fn a_short_step_with_a_known_scale_is_found_and_chooses_the_setting() {
     let (facts, mut progress) = (facts(), Progress::new(&facts(), 0.0));
     progress.phase = Phase::Locate;
-    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [5000.0, 0.0]), None, (0.9, &|_| None));
+    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [5000.0, 0.0]), None, &ahead(0.9));
     assert_eq!(progress.phase, Phase::Locate, "a step of two radii");
     assert!(progress.coefficients[0] > 0.5);
-    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [250.0, 0.0]), None, (0.85, &|_| None));
+    progress.take_locating(&facts, &stage(&progress, [2500.0, 2500.0], [250.0, 0.0]), None, &ahead(0.85));
     assert!(progress.phase == Phase::Last && matches!(progress.limits, Some(Limits::Weighted(_))));
     let mut hurried = Progress::new(&facts, 0.0);
-    hurried.take_locating(&facts, &stage(&hurried, [2500.0, 2500.0], [5000.0, 0.0]), None, (0.62, &|_| None));
+    hurried.take_locating(&facts, &stage(&hurried, [2500.0, 2500.0], [5000.0, 0.0]), None, &ahead(0.62));
     assert_eq!(hurried.phase, Phase::Last, "the budget of the last stage is kept");
     assert!((0.04..=0.08).contains(&hurried.locating_share(&facts)));
 }
@@ -93,7 +99,7 @@ fn an_unweighted_stage_is_chosen_where_its_noise_is_small() {
     let chosen = |facts: &Facts, eigenvalue: f64| {
         let mut progress = Progress::new(facts, 0.0);
         progress.phase = Phase::Locate;
-        progress.take_locating(facts, &stage(&progress, [eigenvalue; 2], [0.0; 2]), None, (0.8, &|_| None));
+        progress.take_locating(facts, &stage(&progress, [eigenvalue; 2], [0.0; 2]), None, &ahead(0.8));
         progress.limits
     };
     let auto = Facts { may_be_plain: true, unit: 2.0, ..facts() };
@@ -121,7 +127,7 @@ fn a_hopeless_last_stage_is_forecast() {
     let noise = |eigenvalue: f64, unit: f64| {
         let facts = Facts { unit, ..facts() };
         let mut progress = Progress::new(&facts, 0.0);
-        progress.take_locating(&facts, &stage(&progress, [2500.0, eigenvalue], [0.0; 2]), None, (0.62, &|_| None));
+        progress.take_locating(&facts, &stage(&progress, [2500.0, eigenvalue], [0.0; 2]), None, &ahead(0.62));
         progress.information_noise
     };
     assert!(noise(2500.0, 10.0) < 0.2 && noise(1.0, 300.0) > 1.0, "{} {}", noise(2500.0, 10.0), noise(1.0, 300.0));
@@ -144,23 +150,21 @@ fn a_binary_outcome_is_located_by_its_linear_predictor() {
         progress.probability
     );
     assert!((0.025..=0.08).contains(&progress.locating_share(&facts)));
-    let located = |plain: f64, eigenvalue: f64| {
+    let located = |plain: f64, adequate: bool| {
         let mut progress = Progress::new(&facts, 0.0);
         progress.phase = Phase::Locate;
-        let stage = stage(&progress, [eigenvalue; 2], [0.0; 2]);
-        progress.take_locating(
-            &facts,
-            &stage,
-            None,
-            (0.8, &|at| {
-                assert!((at.left - 0.8).abs() < 1e-12 && at.coefficients == [0.0; 2] && at.covariance[(0, 0)] > 0.0);
-                Some(plain)
-            }),
-        );
+        let stage = stage(&progress, [2500.0; 2], [0.0; 2]);
+        let competitor = |at: &Located<'_>| {
+            assert!((at.left - 0.8).abs() < 1e-12 && at.coefficients == [0.0; 2] && at.covariance[(0, 0)] > 0.0);
+            Some(PlainOutlook { noise: plain, adequate })
+        };
+        progress.take_locating(&facts, &stage, None, &Ahead { left: 0.8, most_residual: 10.0, plain: &competitor });
         progress
     };
-    assert!(matches!(located(0.4, 2500.0).limits, Some(Limits::Plain(_))));
-    let weighted = located(20.0, 2500.0);
+    assert!(located(0.4, true).hands_over && matches!(located(0.4, true).limits, Some(Limits::Plain(_))));
+    // An unweighted answer that would fail its checks is no answer.
+    assert!(matches!(located(0.4, false).limits, Some(Limits::Weighted(_))));
+    let weighted = located(20.0, true);
     assert!(matches!(weighted.limits, Some(Limits::Weighted(_))) && weighted.plain_noise == 20.0);
     // What the search saw, in the frame of the last stage.
     let (seen, expected) = (weighted.covariance().unwrap(), weighted.expected_information().unwrap());
@@ -169,6 +173,6 @@ fn a_binary_outcome_is_located_by_its_linear_predictor() {
     // A step of a radius moves the linear predictor too far.
     let mut far = Progress::new(&facts, 0.0);
     far.phase = Phase::Locate;
-    far.take_locating(&facts, &stage(&far, [2500.0; 2], [2000.0, 0.0]), None, (0.9, &|_| None));
+    far.take_locating(&facts, &stage(&far, [2500.0; 2], [2000.0, 0.0]), None, &ahead(0.9));
     assert_eq!(far.phase, Phase::Locate);
 }

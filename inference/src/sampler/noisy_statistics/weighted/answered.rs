@@ -88,15 +88,15 @@ impl Answered {
         self.dispersion = Some((of_log, estimate.step, score.alone()));
     }
 
-    /// Returns log sigma: located, until both sums of squares are released.
+    /// Returns log sigma: located, until all sums of squares are released.
     pub(super) fn log_sigma(&self, progress: &Progress) -> LogSigma {
         if let Some((dispersion, ..)) = self.dispersion {
             return dispersion;
         }
-        let Ok([near, far]) = <&[Squares; 2]>::try_from(self.squares.as_slice()) else { return LogSigma::located(progress) };
+        let Some([near, far]) = Squares::bounds(&self.squares) else { return LogSigma::located(progress) };
         let records = self.usable.0;
         let unseen = progress.table.as_ref().map_or(f64::INFINITY, |(table, _)| table.unseen(far.clip, records));
-        LogSigma::new([near, far], (self.added, records, self.stage.at.len() as f64), unseen).moved(progress.log_sigma)
+        LogSigma::new([&near, &far], (self.added, records, self.stage.at.len() as f64), unseen).moved(progress.log_sigma)
     }
 
     /// Returns the covariance in the model's coordinates, with and without noise.

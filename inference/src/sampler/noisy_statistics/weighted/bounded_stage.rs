@@ -57,8 +57,24 @@ pub(super) struct Located<'a> {
     pub(super) left: f64,
 }
 
-/// The predicted noise of an unweighted last stage at a place, in posterior sds; `None` if it is one of the same search.
-pub(super) type PlainNoise<'a> = dyn Fn(&Located<'_>) -> Option<f64> + 'a;
+/// The prediction of an unweighted answer by another search or release.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PlainOutlook {
+    /// Its noise in posterior sds: the root mean square over the parameters.
+    pub(crate) noise: f64,
+    /// False if its releases are expected to fail their checks.
+    pub(crate) adequate: bool,
+}
+
+/// What an unweighted answer with the remaining budget is expected to be.
+pub(super) struct Ahead<'a> {
+    /// Remaining share of the budget.
+    pub(super) left: f64,
+    /// The largest residual within the declared bounds, in located sds.
+    pub(super) most_residual: f64,
+    /// The prediction of an unweighted answer by another search or release at a place; `None` if there is none.
+    pub(super) plain: &'a dyn Fn(&Located<'_>) -> Option<PlainOutlook>,
+}
 
 impl BoundedStage {
     /// Returns the noise of an eigenvalue of the information.

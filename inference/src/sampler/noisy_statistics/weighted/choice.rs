@@ -1,10 +1,10 @@
 //! The choice of the last stage: its limits, and whether it is weighted, by released and public numbers.
 
-use super::bounded_stage::{BoundedStage, Located, PlainNoise};
+use super::bounded_stage::{Ahead, BoundedStage, Located};
 use super::learnt_frame::LearntFrame;
 use super::plan::Facts;
 use super::progress::{Phase, Progress, public_frame};
-use super::setting::{Limits, OF_INFORMATION, OF_SCORE, Setting};
+use super::setting::{Limits, OF_INFORMATION, OF_SCORE, Setting, part_for_squares};
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::gaussian::{in_sds, largest_eigenvalue, smallest_eigenvalue};
 use conclave_common::model::Influence;
@@ -16,7 +16,8 @@ const HARDLY_MORE: f64 = 1.1;
 
 impl Progress {
     /// Chooses the limits of the last stage by the information of the stage before.
-    pub(super) fn choose(&mut self, facts: &Facts, seen: &BoundedStage, (left, of_plain): (f64, &PlainNoise<'_>)) {
+    pub(super) fn choose(&mut self, facts: &Facts, seen: &BoundedStage, ahead: &Ahead<'_>) {
+        let left = ahead.left;
         let unit = facts.noise_on_the_ball(left);
         let setting = match &facts.counts {
             Some(_) => Setting::choose_of_count(unit, facts.order),
@@ -24,16 +25,41 @@ impl Progress {
         };
         let frame = self.held(facts, self.frame.clone().scaled((facts.radius / setting.radius).sqrt()), setting.clip);
         let (plain, clip) = (self.plain_frame(facts), self.far_clip());
-        let noise = |frame: &LearntFrame, clip| predicted_noise(facts, seen, (frame, clip), left);
+        let noise = |frame: &LearntFrame, clip, shift| {
+            let of_coefficients = libm::hypot(predicted_noise(facts, seen, (frame, clip), left), shift);
+            self.with_sigma(facts, of_coefficients, ahead)
+        };
+        let weighted = noise(&frame, setting.clip, setting.guessed_shift(facts.records, facts.binary));
         let located = Located { coefficients: &self.coefficients, covariance: covariance(seen), left };
-        self.plain_noise = of_plain(&located).unwrap_or_else(|| noise(&plain, clip));
+        let elsewhere = (ahead.plain)(&located);
+        // A binary outcome and a count have no unweighted last stage in this search.
+        let here = if facts.is_curved() && elsewhere.is_some() { f64::INFINITY } else { noise(&plain, clip, 0.0) };
+        self.plain_noise = elsewhere.map_or(here, |plain| plain.noise.min(here));
+        let admitted = |noise: f64| facts.may_be_plain && noise <= SMALL.max(HARDLY_MORE * weighted);
+        self.hands_over = elsewhere.is_some_and(|plain| plain.adequate && plain.noise <= here && admitted(plain.noise));
+        (self.frame, self.limits) = if self.hands_over || admitted(here) {
+            (plain, Some(Limits::Plain(clip)))
+        } else {
+            (frame, Some(Limits::Weighted(setting)))
+        };
         self.located = Some(seen.clone());
-        let weighted = libm::hypot(noise(&frame, setting.clip), setting.guessed_shift(facts.records, facts.binary));
-        let is_plain = facts.may_be_plain && self.plain_noise <= SMALL.max(HARDLY_MORE * weighted);
-        (self.frame, self.limits) =
-            if is_plain { (plain, Some(Limits::Plain(clip))) } else { (frame, Some(Limits::Weighted(setting))) };
         self.information_noise = self.limits.map_or(0.0, |limits| least_noise(facts, seen, (&self.frame, limits), left));
         self.phase = Phase::Last;
+    }
+
+    /// Returns the noise of all parameters by that of the coefficients, in posterior sds: with log sigma, if that is a parameter of the
+    /// regression. Sums of squares take their part of the last stage.
+    fn with_sigma(&self, facts: &Facts, of_coefficients: f64, ahead: &Ahead<'_>) -> f64 {
+        if !facts.own || facts.is_curved() {
+            return of_coefficients;
+        }
+        let (noise, _) = self.error_of_squares(facts, ahead.most_residual, ahead.left);
+        let part = part_for_squares(noise, of_coefficients * (facts.order as f64).sqrt());
+        let (noise, withheld) = self.error_of_squares(facts, ahead.most_residual, part * ahead.left);
+        let of_sigma = libm::hypot(noise, withheld);
+        let of_score = OF_SCORE / (1.0 - OF_INFORMATION - part);
+        let squares = facts.order as f64 * of_coefficients * of_coefficients * of_score + of_sigma * of_sigma;
+        (squares / (facts.order as f64 + 1.0)).sqrt()
     }
 
     /// Returns the frame in which every record has weight 1; of a count, every ordinary one.

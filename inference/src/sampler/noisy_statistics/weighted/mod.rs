@@ -17,7 +17,8 @@
 //! | `dispersion`, `dispersion_score` | the queries about the dispersion of a count, and its estimate |
 //! | `residual_table` | the released table of standardised residuals |
 //! | `setting` | the radius and the clip of the last stage, and the noise that they leave |
-//! | `squares` | the residuals' sd, from two sums of their squares |
+//! | `squares` | the residuals' sd, from sums of their squares |
+//! | `squares_clip` | the clips of these sums |
 //! | `plan` | the public facts of a job, and the shares of the budget |
 //! | `queries` | the queries, and the numbers in their answers |
 //! | `progress` | the search for the frame and the answer |
@@ -49,8 +50,10 @@ mod residual_table;
 mod rounds;
 mod setting;
 mod squares;
+mod squares_clip;
 mod strategy;
 
+pub(crate) use bounded_stage::PlainOutlook;
 pub(crate) use chain_frame::ChainFrame;
 pub(crate) use plan::outlook;
 pub(crate) use strategy::WeightedStrategy;

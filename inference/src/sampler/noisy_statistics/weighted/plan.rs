@@ -167,12 +167,9 @@ impl Facts {
         (self.radius * self.order as f64).recip()
     }
 
-    /// Returns the clip, in sds, up to which a sum of squares with a share of the budget has noise of at most half a sd of the records'
-    /// own variance.
-    pub(super) fn quiet_clip(&self, share: f64) -> f64 {
-        /// Beyond it few residuals lie under any law.
-        const MOST: f64 = 12.0;
-        (0.5 * (2.0 * self.records * share).sqrt() / self.unit).sqrt().min(MOST)
+    /// Returns the noise of log sigma in posterior sds by a sum of squares at a clip in sds, with a share of the budget.
+    pub(super) fn noise_of_squares(&self, clip: f64, share: f64) -> f64 {
+        clip * clip * self.unit / (2.0 * self.records * share).sqrt()
     }
 
     /// Returns the noise in posterior sds of a score whose records all lie on the ball, with a share of the budget.

@@ -1,7 +1,7 @@
 //! The search for the frame and for the answer, from released and public numbers only.
 
 use super::binary;
-use super::bounded_stage::{BoundedStage, InformationPoint, PlainNoise};
+use super::bounded_stage::{Ahead, BoundedStage, InformationPoint};
 use super::dispersion_score::DispersionScore;
 use super::learnt_frame::LearntFrame;
 use super::plan::{Facts, Known};
@@ -73,8 +73,10 @@ pub(super) struct Progress {
     pub(super) table: Option<(ResidualTable, f64)>,
     /// The limits of the last stage.
     pub(super) limits: Option<Limits>,
-    /// Predicted noise of an unweighted last stage, in posterior sds.
+    /// Predicted noise of an unweighted answer, in posterior sds.
     pub(super) plain_noise: f64,
+    /// True if the unweighted competitor gives the answer.
+    pub(super) hands_over: bool,
     /// The last stage of the search.
     pub(super) located: Option<BoundedStage>,
     /// Least noise of the last stage's information relative to it that the releases admit.
@@ -97,6 +99,7 @@ impl Progress {
             table: None,
             limits: None,
             plain_noise: 0.0,
+            hands_over: false,
             located: None,
             information_noise: 0.0,
             stages: 0,
@@ -220,15 +223,8 @@ impl Progress {
         }
     }
 
-    /// Moves to the answer of a locating stage, of which `left` of the budget remains. The last one chooses the limits of the last
-    /// stage; `plain` returns the predicted noise of an unweighted one, in posterior sds, if that is not one of this search.
-    pub(super) fn take_locating(
-        &mut self,
-        facts: &Facts,
-        stage: &BoundedStage,
-        table: Option<ResidualTable>,
-        (left, plain): (f64, &PlainNoise<'_>),
-    ) {
+    /// Moves to the answer of a locating stage. The last one chooses the limits of the last stage by what is ahead.
+    pub(super) fn take_locating(&mut self, facts: &Facts, stage: &BoundedStage, table: Option<ResidualTable>, ahead: &Ahead<'_>) {
         let length = self.step(facts, stage, longest(facts, false));
         self.take_probability(facts, stage);
         self.stages += 1;
@@ -246,7 +242,7 @@ impl Progress {
             && moved.abs() < FOUND_SCALE
             && (!facts.is_curved() || predictor < FOUND_PREDICTOR)
             && of_dispersion.abs() < FOUND_DISPERSION;
-        let ended = near || self.stages >= MOST_LOCATING || left - MOST_SHARE < LEAST_LEFT;
+        let ended = near || self.stages >= MOST_LOCATING || ahead.left - MOST_SHARE < LEAST_LEFT;
         let noise = stage.eigenvalue_noise();
         let (least, most) = if ended { (0.6, 1.6) } else { (0.7, 1.4) };
         let stretch = |value: f64| (facts.filled() * facts.records / (value.max(0.0) + noise)).sqrt().clamp(least, most);
@@ -254,7 +250,7 @@ impl Progress {
         let seen = BoundedStage { frame: self.frame.clone(), ..stage.clone() };
         self.frame = self.held(facts, self.frame.stretched(&stage.information, stretch), facts.search_clip());
         if ended {
-            self.choose(facts, &seen, (left, plain));
+            self.choose(facts, &seen, ahead);
         }
     }
 
@@ -307,4 +303,4 @@ pub(super) fn public_frame(facts: &Facts, log_sigma: f64) -> LearntFrame {
 
 #[cfg(test)]
 #[path = "../tests/weighted_progress.rs"]
-mod tests;
+pub(super) mod tests;

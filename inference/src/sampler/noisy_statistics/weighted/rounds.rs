@@ -5,7 +5,7 @@ use super::half_way::VARIANCE_SHARE;
 use super::progress::Phase;
 use super::queries::QueryPoint;
 use super::residual_table::ResidualTable;
-use super::setting::{Lengths, Limits, OF_DISPERSION, OF_INFORMATION, TRACE};
+use super::setting::{Lengths, Limits, OF_DISPERSION, OF_INFORMATION, TRACE, part_for_squares};
 use super::strategy::WeightedStrategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
@@ -22,10 +22,6 @@ const OF_LEARNING: [f64; 2] = [0.6, 0.5];
 const OF_LOCATING: f64 = 0.3;
 /// Share of the budget for the table of outcomes of a count.
 const COUNTS_SHARE: f64 = 0.03;
-/// Bounds of the part of the last stage for the sums of squares.
-const OF_SQUARES: (f64, f64) = (0.1, 0.3);
-/// Part of the sums of squares for that of the lower clip, whose noise is that of the other one.
-const NEAR_PART: f64 = 0.06;
 /// Share of the budget for the table beside the last stage, and where it counts unusable rows.
 const BESIDE_SHARE: [f64; 2] = [0.01, 0.02];
 
@@ -52,10 +48,8 @@ impl WeightedStrategy {
                 (QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE)), queries)
             }
             (Phase::Squares, _) => {
-                let theta = self.point_of_squares(target).ok_or(SamplerError::NoRound)?;
-                let first = self.answered.as_ref().is_none_or(|answered| answered.squares.is_empty());
-                let share = if first { NEAR_PART * left } else { left };
-                let query = QueryPoint::squares((target, budget), &theta, share)?;
+                let (theta, part) = self.point_of_squares(target, left).ok_or(SamplerError::NoRound)?;
+                let query = QueryPoint::squares((target, budget), &theta, part * left)?;
                 let point = QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE));
                 (point, vec![query])
             }
@@ -160,18 +154,17 @@ impl WeightedStrategy {
     /// Returns the part of the last stage for the sums of squares, by which the mean squared error of coefficients and log sigma is
     /// least, in posterior sds.
     fn part_for_squares(&self, target: &Target, left: f64) -> f64 {
-        let clip = self.progress.far_clip().min(self.most_residual(target));
-        let of_sigma = clip * clip * self.facts.unit / (2.0 * self.facts.records * left).sqrt();
+        let (of_sigma, _) = self.progress.error_of_squares(&self.facts, self.most_residual(target), left);
         let of_coefficients = self.progress.noise_of_last(&self.facts, left) * (self.facts.order as f64).sqrt();
-        (of_sigma / (of_sigma + of_coefficients)).clamp(OF_SQUARES.0, OF_SQUARES.1)
+        part_for_squares(of_sigma, of_coefficients)
     }
 
-    /// Returns the point of the next sum of squares, whose sigma is the clip over the root of 2.
-    fn point_of_squares(&self, target: &Target) -> Option<Vec<f64>> {
+    /// Returns the point of the next sum of squares, whose sigma is the clip over the root of 2, and its part of the remaining budget.
+    fn point_of_squares(&self, target: &Target, left: f64) -> Option<(Vec<f64>, f64)> {
         let answered = self.answered.as_ref()?;
-        let far = self.progress.far_clip().max(self.facts.quiet_clip(self.reserved)).min(self.most_residual(target));
-        let clip = if answered.squares.is_empty() { 0.5 * far } else { far };
-        Some(self.theta(target, &answered.fit.mean, self.progress.log_sigma + libm::log(clip / std::f64::consts::SQRT_2)))
+        let most = self.most_residual(target);
+        let (clip, part) = self.progress.next_squares(&self.facts, &answered.squares, (most, left));
+        Some((self.theta(target, &answered.fit.mean, self.progress.log_sigma + libm::log(clip / std::f64::consts::SQRT_2)), part))
     }
 }
 

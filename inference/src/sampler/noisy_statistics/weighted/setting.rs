@@ -16,10 +16,19 @@ pub(super) const OF_DISPERSION: f64 = 0.12;
 /// A binary outcome's clip weights records by kappa beside; the squared coefficient of variation of kappa is added to that mean.
 const SHIFT: f64 = 0.035;
 
+/// Bounds of the part of a last stage for the sums of squares.
+const OF_SQUARES: (f64, f64) = (0.1, 0.3);
+
 /// R of the last stages.
 pub(super) const TRACE: f64 = 1.5;
 /// R in the public frame, where every record has weight 1.
 pub(super) const PLAIN_TRACE: f64 = 1.0;
+
+/// Returns the part of a last stage for the sums of squares by which the mean squared error is least: of log sigma and of all coefficients,
+/// each with the whole of it.
+pub(super) fn part_for_squares(of_sigma: f64, of_coefficients: f64) -> f64 {
+    (of_sigma / (of_sigma + of_coefficients)).clamp(OF_SQUARES.0, OF_SQUARES.1)
+}
 
 /// The limits of the last stage.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,16 +1,21 @@
-//! The residuals' sd from two sums of their clipped squares at the answer.
+//! The residuals' sd from sums of their clipped squares at the answer.
 //!
-//! The sum at the upper clip withholds what lies beyond. Where the share of residuals beyond `t` falls with the third power of `t`,
-//! that equals what lies between half the clip and the clip. Of what lies there beyond a normal law's part, half is added, and the
-//! other half is the sd of an allowance, which is at least half of the noise of what lies there. Neither is more than what the table
-//! of residuals leaves room for.
+//! The sum at the upper clip `c` withholds what lies beyond. Where the share of residuals beyond `t` falls with the third power of `t`,
+//! that is `a / (c - a)` times what lies between a lower clip `a` and `c`. Of that, beyond a normal law's part, half is added, and the
+//! other half is the sd of an allowance, which is at least half of its noise. Neither is more than what the table of residuals leaves
+//! room for.
 
 use super::progress::Progress;
 
 /// Least variance, in units of the located one.
 const LEAST: f64 = 0.02;
+/// Ratio of two clips up to which their sums are of the same squares.
+const APART: f64 = 1.05;
 /// Sds of its noise up to which an excess counts as noise.
 const SEEN: f64 = 1.0;
+
+/// Greatest number of sums.
+pub(super) const SUMS: usize = 3;
 
 /// The mean of the squared residuals, clipped, in units of the located variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +27,48 @@ pub(super) struct Squares {
     pub(super) sd: f64,
     /// True if no residual within the declared bounds is clipped.
     pub(super) whole: bool,
+}
+
+impl Squares {
+    /// Returns the mean of two sums at the same clip, by their precisions.
+    fn pooled(&self, other: &Self) -> Self {
+        let (a, b) = (other.sd * other.sd, self.sd * self.sd);
+        let part = if a + b > 0.0 { a / (a + b) } else { 0.5 };
+        let sd = libm::hypot(part * self.sd, (1.0 - part) * other.sd);
+        Self { mean: part * self.mean + (1.0 - part) * other.mean, sd, ..*self }
+    }
+
+    /// Returns the sums at the lower and the upper clip, once all are released: three, or one with no residual clipped.
+    pub(super) fn bounds(sums: &[Self]) -> Option<[Self; 2]> {
+        let last = sums.last()?;
+        if last.whole {
+            return Some([*last; 2]);
+        }
+        let [near, middle, last] = <&[Self; SUMS]>::try_from(sums).ok()?;
+        let alike = last.clip < APART * middle.clip;
+        Some(if alike { [*near, last.pooled(middle)] } else { [*middle, *last] })
+    }
+}
+
+/// The mean square that an upper clip withholds, beyond a normal law's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Withheld {
+    /// 0 where it is within its noise.
+    pub(super) excess: f64,
+    /// Sd of its noise.
+    pub(super) noise: f64,
+}
+
+impl Withheld {
+    /// Estimates it from what lies between two clips.
+    pub(super) fn new(near: &Squares, far: &Squares) -> Self {
+        // The located sd is that of the bulk, which the tails do not widen.
+        let normal = clipped_square(far.clip) - clipped_square(near.clip);
+        let beyond = near.clip / (far.clip - near.clip).max(f64::MIN_POSITIVE);
+        let noise = beyond * libm::hypot(near.sd, far.sd);
+        let excess = beyond * (far.mean - near.mean - normal);
+        Self { excess: Some(excess).filter(|excess| *excess > SEEN * noise).unwrap_or(0.0), noise }
+    }
 }
 
 /// The likelihood of log sigma.
@@ -43,11 +90,9 @@ impl LogSigma {
     /// noise of the coefficients adds to the residuals of this many records, for a number of coefficients. `unseen` is the greatest
     /// mean square that may lie beyond the upper clip.
     pub(super) fn new([near, far]: [&Squares; 2], (added, records, order): (f64, f64, f64), unseen: f64) -> Self {
-        // The located sd is that of the bulk, which the tails do not widen.
-        let normal = clipped_square(far.clip) - clipped_square(near.clip);
-        let noise = libm::hypot(near.sd, far.sd);
         let unseen = if far.whole { 0.0 } else { unseen };
-        let excess = Some(far.mean - near.mean - normal).filter(|excess| *excess > SEEN * noise).unwrap_or(0.0).min(unseen);
+        let Withheld { excess, noise } = Withheld::new(near, far);
+        let excess = excess.min(unseen);
         let mean = (unclipped(far) + 0.5 * excess - added).max(LEAST);
         let of = |error: f64| (0.5 * error / mean) * (0.5 * error / mean);
         let variance = 0.5 / records + of(far.sd) + of(0.5 * excess.max(noise.min(unseen))) + of(added) * 2.0 / order;

@@ -1,7 +1,7 @@
 //! The strategy of weighted regressions.
 
 use super::answered::Answered;
-use super::bounded_stage::{BoundedStage, Located};
+use super::bounded_stage::{Ahead, BoundedStage, Located};
 use super::chain_frame::ChainFrame;
 use super::dispersion::PendingDispersion;
 use super::dispersion_score::DispersionScore;
@@ -10,8 +10,8 @@ use super::plan::Facts;
 use super::progress::{Phase, Progress};
 use super::queries::{Counts, QueryPoint, read_counts, read_vector};
 use super::residual_table::ResidualTable;
-use super::setting::{Limits, OF_DISPERSION, OF_INFORMATION};
-use super::squares::LogSigma;
+use super::setting::{OF_DISPERSION, OF_INFORMATION};
+use super::squares::{LogSigma, Squares};
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::allotment::Allotment;
@@ -209,6 +209,7 @@ impl WeightedStrategy {
 
     /// Takes the answers of a stage, which is an answer by itself if the job ends there.
     fn take_stage(&mut self, target: &Target, (stage, beside): (BoundedStage, Option<Counts>), (point, left): (QueryPoint, f64)) {
+        let most_residual = self.most_residual(target);
         let (facts, progress) = (&self.facts, &mut self.progress);
         match (progress.phase, progress.limits, beside) {
             (Phase::Last, Some(_), Some(beside)) if facts.is_curved() => {
@@ -230,9 +231,9 @@ impl WeightedStrategy {
                 let own = of_dispersion(facts, progress);
                 let plain = |at: &Located<'_>| {
                     let (u, covariance) = with_own((at.coefficients, &at.covariance), own);
-                    competitor.and_then(|plain| plain.noise_at(target, &u, &covariance, at.left))
+                    competitor.and_then(|plain| plain.outlook_at(target, &u, &covariance, at.left))
                 };
-                progress.take_locating(facts, &stage, table, (left, &plain));
+                progress.take_locating(facts, &stage, table, &Ahead { left, most_residual, plain: &plain });
                 self.answered = Some(Answered::of_search(stage, facts));
                 self.hand_over(target, left);
             }
@@ -241,7 +242,7 @@ impl WeightedStrategy {
 
     /// Continues with the unweighted competitor, if the releases chose it.
     fn hand_over(&mut self, target: &Target, left: f64) {
-        if !matches!(self.progress.limits, Some(Limits::Plain(_))) {
+        if !self.progress.hands_over {
             return;
         }
         if let (Some(competitor), Some(covariance)) = (&self.competitor, self.progress.covariance()) {
@@ -338,7 +339,7 @@ impl Strategy for WeightedStrategy {
                 let Some(answered) = &mut self.answered else { return false };
                 let (sums, sd) = read_vector(&self.facts, round.queries[0].noise, totals.components());
                 answered.take_squares(&point.theta, (sums.last().copied().unwrap_or(0.0), sd), most, &self.progress);
-                answered.squares.len() > 1
+                Squares::bounds(&answered.squares).is_some()
             }
             _ => {
                 let stage = self.stage(&point, round, totals);
