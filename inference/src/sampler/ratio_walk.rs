@@ -10,8 +10,8 @@ use super::quadratic_fit::{Answer, QuadraticFit};
 use super::search::{Search, SearchResult};
 use super::weighted_walk::{Next as Follows, Weighting};
 use super::{
-    BarkerDiagnostics, Chain, Forecast, GradientSearch, Located, Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records,
-    proposal,
+    BarkerDiagnostics, Chain, Forecast, GradientSearch, Located, Messages, Next, RunReport, Sampler, SamplerError, Target,
+    Totals, centred_records, proposal,
 };
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};

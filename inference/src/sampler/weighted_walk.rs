@@ -68,12 +68,7 @@ impl Weighting {
     ///
     /// # Errors
     /// A query has no price.
-    pub(super) fn searched(
-        &mut self,
-        target: &Target,
-        search: Box<GradientSearch>,
-        found: Found,
-    ) -> Result<Next, SamplerError> {
+    pub(super) fn searched(&mut self, target: &Target, search: Box<GradientSearch>, found: Found) -> Result<Next, SamplerError> {
         let plan = match choose(target, &found, &self.budget)? {
             Some(plan) => plan,
             None if found.frame.is_some() => {

@@ -93,7 +93,12 @@ fn a_plan_agrees_with_its_run() {
         let plan = planner::plan(&spec, &guess).unwrap();
         let ran = run(&spec, &records, 5);
         let draws = ran.draws.len() as f64;
-        println!("{weights} {epsilon}: {} moves planned, {draws} made, ess {:.0}, {:?}", plan.draws, plan.ess[0].ess, ran.weighted.map(|of| of.radius));
+        println!(
+            "{weights} {epsilon}: {} moves planned, {draws} made, ess {:.0}, {:?}",
+            plan.draws,
+            plan.ess[0].ess,
+            ran.weighted.map(|of| of.radius)
+        );
         assert!((0.4..2.5).contains(&(draws / plan.draws as f64)), "{weights} {epsilon}: {} {draws}", plan.draws);
     }
 }

@@ -1,6 +1,8 @@
 //! `algorithm = "penalty"`: chains on noisy log likelihood ratios.
 
-use super::declaration::{ANY_MODEL, Declaration, PENALTY as METHOD, RATIO_QUERIES, ReleasedQuantity, SEARCH_BY_SCORES, noise_of_answers};
+use super::declaration::{
+    ANY_MODEL, Declaration, PENALTY as METHOD, RATIO_QUERIES, ReleasedQuantity, SEARCH_BY_SCORES, noise_of_answers,
+};
 use super::weighted_chains;
 use crate::job::sampler_spec::{ProposalKind, Radius};
 use crate::job::spec::JobSpec;
@@ -29,7 +31,9 @@ fn obstacle(spec: &JobSpec) -> Option<&'static str> {
     let sampler = &spec.sampler;
     let given = sampler.start.is_some() || sampler.starts.is_some() || sampler.radius != Radius::Auto;
     match () {
-        () if !spec.locates_by_gradients() => Some("needs a frame that is released with scores (locate = \"gradients\" under [sampler])"),
+        () if !spec.locates_by_gradients() => {
+            Some("needs a frame that is released with scores (locate = \"gradients\" under [sampler])")
+        }
         () if sampler.proposal != ProposalKind::Guided => Some("applies to guided moves only"),
         () if given => Some("needs chains that start and move by what the search finds (no start, starts or proposal.radius)"),
         () if spec.privacy.clip.is_some() => Some("applies to chains without privacy.clip only"),

@@ -1,4 +1,4 @@
-//! Chains that may weight records by their predictors: what owners and analysts are told of them, and the jobs that admit them.
+//! Chains that may weight records by their predictors: the words on them for owners and analysts, and the jobs that admit them.
 
 use super::noisy_statistics::MOST_PARAMETERS;
 use crate::job::error::JobError;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::job::JobSpec;
-use crate::model::{Influence, Leverage, Remainder, Summand, block_sums, sums};
+use crate::model::{Influence, Leverage, Remainder, block_sums, sums};
 use crate::parameter::LEAST_MAGNITUDE;
 use crate::query::{QueryError, QueryTerms};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
@@ -151,7 +151,10 @@ proptest! {
 #[test]
 fn the_charged_distance_is_reached() {
     let (from, theta) = ([-12.0, 0.0, 0.0], [-12.0, 0.05, 0.0]);
-    for (rows, a) in [([[0.01, 0.0, 0.0], [0.0, 1.3, 0.0], [0.0, 0.0, 0.01]], 0.9), ([[1e-3, 0.0, 0.0], [0.0, 0.8, 0.0], [0.0, 0.0, 0.01]], 1.0)] {
+    for (rows, a) in [
+        ([[0.01, 0.0, 0.0], [0.0, 1.3, 0.0], [0.0, 0.0, 0.01]], 0.9),
+        ([[1e-3, 0.0, 0.0], [0.0, 0.8, 0.0], [0.0, 0.0, 0.01]], 1.0),
+    ] {
         let there = to(&theta, rows);
         let terms = terms(PrivacyUnit::default(), &from, &there);
         let [one, other] = [a, -a].map(|a| contribution(&terms, (&from, &there), [1.0, a, 0.0])[0]);

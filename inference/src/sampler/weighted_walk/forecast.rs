@@ -2,8 +2,8 @@
 
 use super::law::Setup;
 use super::{WalkPlan, choose};
-use crate::sampler::hmc::weighting::{PLAIN_SHARE, guessed_frame};
 use crate::sampler::hmc::SEARCH;
+use crate::sampler::hmc::weighting::{PLAIN_SHARE, guessed_frame};
 use crate::sampler::noisy_statistics::WeightedStrategy;
 use crate::sampler::{Allotment, Foreseen, GradientSearch, SamplerError, Target, expected_acceptance};
 use conclave_common::job::JobSpec;
