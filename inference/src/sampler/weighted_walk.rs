@@ -3,8 +3,8 @@
 //!
 //! The weights follow theta' in every query of a chain. They are fixed before the first of them, so that all ratios are of one
 //! likelihood. Moves go along vectors in which the posterior that the search found is standard normal. A ratio informs of one direction
-//! alone, but its bound in the frame is the length of a whole step: in `d` dimensions chains of gradients have `2 d` times as many
-//! effective draws from the same frame.
+//! alone, but its bound in the frame is the length of a whole step: where the declared bounds do not limit it further, chains of gradients
+//! have `2 d` times the effective draws from the same frame in `d` dimensions.
 
 mod forecast;
 mod law;
