@@ -1,7 +1,7 @@
 //! Forecast of weighted chains of ratios for a guessed posterior.
 
-use super::law::Setup;
-use super::{WalkPlan, choose};
+use super::choice::choose;
+use super::law::{Setup, WalkPlan};
 use crate::sampler::hmc::SEARCH;
 use crate::sampler::hmc::weighting::{PLAIN_SHARE, guessed_frame};
 use crate::sampler::noisy_statistics::WeightedStrategy;

@@ -1,13 +1,24 @@
 //! The law of guided moves under the remaining budget: their price at a search's result, and their effective draws.
 
-use super::{WalkPlan, directions};
 use crate::sampler::adequacy::planned_for_shape;
-use crate::sampler::{Allotment, Found, Located, SamplerError, Target};
+use crate::sampler::{Allotment, Found, Located, Matrix, SamplerError, Target, Weighted};
 use conclave_common::job::{ProposalKind, Warmup};
 use conclave_privacy::mechanism::QueryKind;
 
 /// Effective draws per move and direction, in units of the squared length of a move in posterior sds over the variance of the noise.
 const KAPPA: f64 = 0.45;
+
+/// The moves of the chains of a job that may weight records.
+pub(in crate::sampler) struct WalkPlan {
+    /// The place around which chains start.
+    pub(in crate::sampler) located: Located,
+    /// Vectors in which the posterior is standard normal.
+    pub(in crate::sampler) directions: Vec<Vec<f64>>,
+    /// The weights, which follow theta' in a query; none for plain chains.
+    pub(in crate::sampler) numbers: Vec<f64>,
+    pub(super) planned: Planned,
+    pub(super) weighted: Option<Weighted>,
+}
 
 /// Chains' moves and their number.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,4 +110,14 @@ impl Setup {
         }
         Ok(sum / self.directions.len().max(1) as f64)
     }
+}
+
+/// Returns vectors in which a normal law with this covariance is standard, as close to the coordinates' axes as possible: the symmetric
+/// root of the correlations, scaled.
+fn directions(covariance: &Matrix) -> Vec<Vec<f64>> {
+    let sd: Vec<f64> = covariance.diagonal_entries().into_iter().map(f64::sqrt).collect();
+    let order = sd.len();
+    let correlation = Matrix::from_fn(order, |i, j| covariance[(i, j)] / (sd[i] * sd[j]));
+    let root = correlation.map_eigenvalues(|value| value.max(0.0).sqrt());
+    (0..order).map(|k| (0..order).map(|i| sd[i] * root[(i, k)]).collect()).collect()
 }
