@@ -3,7 +3,7 @@
 //! This module checks everything that does not depend on the job: counts, finiteness, the noise scale's grid. The party
 //! checks the rest (dimension, box, policy) against the job that it opened itself.
 
-use conclave_common::model::{Influence, Remainder, SlopeTable};
+use conclave_common::model::{Influence, Leverage, Remainder, SlopeTable};
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::{PartyMetadata, Query};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
@@ -139,7 +139,11 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
                 && to.checked_sub(Remainder::length(dimension)).is_some_and(|more| more <= 1),
             "three points and the weights of the gradient at the second",
         ),
-        Points::Two => (from == to && (1..=MAX_PARAMETERS).contains(&from), "the same number in both, 1 to 4096"),
+        // The numbers of records' weights may follow the second point.
+        Points::Two => (
+            (1..=MAX_PARAMETERS).contains(&from) && (from == to || from <= MAX_ORDER && to == from + Leverage::length(from)),
+            "the same number in both, 1 to 4096",
+        ),
     };
     if !fits {
         return Err(invalid(format!("the {kind} query of chain {chain} has {from} and {to} parameters: it must have {needs}")));

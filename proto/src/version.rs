@@ -109,7 +109,7 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
-/// - Protocol 9 adds gradients and remainders of records with leverage weights, and scores and information of counts with a table of
+/// - Protocol 9 adds gradients, remainders and ratios of records with leverage weights, and scores and information of counts with a table of
 ///   expectations. A party of protocol 8 would refuse the key `model.weights` of such jobs.
 /// - Protocol 8 adds scores and information of bounded influence, and tables at a point. A party of protocol 7 would refuse the key
 ///   `model.weights`.

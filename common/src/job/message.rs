@@ -6,7 +6,7 @@ use super::error::JobError;
 use super::limits::MAX_CHAINS;
 use super::spec::JobSpec;
 use super::weights::Weights;
-use crate::model::{Influence, Remainder, SlopeTable};
+use crate::model::{Influence, Leverage, Remainder, SlopeTable};
 
 /// Maximum size of a coordinator's message to a party, in bytes. A job file has at most 64 KiB, so queries alone can be longer.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -70,7 +70,9 @@ impl JobSpec {
         if self.algorithm.proposes() && asks(QueryKind::Ratio) || self.runs_dp_hmc() || self.sampler.stochastic.polish > 0 {
             // Beside the chains' own ratios: a count of clipped units, and a second moment.
             let beside = usize::from(self.privacy.clip.is_some()) + usize::from(asks(QueryKind::SecondMoment));
-            messages.push((chains + beside, 2 * d));
+            // The weights of the records follow each step.
+            let weights = if self.weighs_chains() { Leverage::length(d) } else { 0 };
+            messages.push((chains + beside, 2 * d + weights));
         }
         if asks(QueryKind::Ratio) {
             // The two ratios of a search's step.

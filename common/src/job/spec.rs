@@ -203,7 +203,7 @@ impl JobSpec {
     /// Returns whether the job's chains may weight records by their predictors.
     #[must_use]
     pub fn weighs_chains(&self) -> bool {
-        self.weights != Weights::Never && self.algorithm == Algorithm::Hmc
+        self.weights != Weights::Never && matches!(self.algorithm, Algorithm::Hmc | Algorithm::Penalty)
     }
 
     /// Returns whether the job uses queries of this kind.

@@ -10,7 +10,7 @@
 //!
 //! # Bounds
 //! Let a step move the coefficients by `a`, and let `s` be any vector, `e = a - T's`. Then `x'a = v's + x'e`. With `w |v|² <= R`,
-//! `sqrt(w) |x'a| <= sqrt(R) |s| + sup |x'e|` over the declared columns. `s` is the solution of `T's = a` up to rounding, which `e` accounts for. Negating a step negates `s` and
+//! `sqrt(w) |x'a| <= sqrt(R) |s| + sup |x'e|` over the declared columns; with `w |v| <= 1`, `w |x'a| <= |s| + sup |x'e|`. `s` is the solution of `T's = a` up to rounding, which `e` accounts for. Negating a step negates `s` and
 //! `e` bit for bit.
 
 use super::influence::Influence;
@@ -57,6 +57,14 @@ impl<'a> Leverage<'a> {
         }
         let (frame, rest) = numbers.split_at(Frame::length(parameters));
         Self::of(Frame::new(frame, parameters)?, *rest.first()?)
+    }
+
+    /// Splits the second part of a ratio's query into a point and the weights that follow it. Returns `None` unless the number of values
+    /// fits; see [`Self::of`].
+    #[must_use]
+    pub fn after_point(numbers: &'a [f64], parameters: usize) -> Option<(&'a [f64], Self)> {
+        let (point, rest) = numbers.split_at_checked(parameters)?;
+        Some((point, Self::new(rest, parameters)?))
     }
 
     /// Creates the weights of a frame and an R. Returns `None` unless the frame has no shift, its entries are 0 or from
@@ -106,6 +114,18 @@ impl<'a> Leverage<'a> {
     /// Returns the bound of `sqrt(w) |x'a|` over all records, for a step `a` of the coefficients. `sup` returns the
     /// least and the greatest value of a weighted sum of predictors over the declared columns, each of which is at most 1.
     pub(super) fn movement(&self, step: &[f64], sup: impl Fn(&[f64]) -> (f64, f64)) -> f64 {
+        let (length, beside) = self.parts(step, sup);
+        (self.trace.sqrt() * length + beside) * OUTWARD
+    }
+
+    /// Returns the bound of `w |x'a|` over all records, as [`Self::movement`].
+    pub(super) fn reach(&self, step: &[f64], sup: impl Fn(&[f64]) -> (f64, f64)) -> f64 {
+        let (length, beside) = self.parts(step, sup);
+        (length + beside) * OUTWARD
+    }
+
+    /// Returns `|s|`, and the bound of `|x'e|` over the declared columns.
+    fn parts(&self, step: &[f64], sup: impl Fn(&[f64]) -> (f64, f64)) -> (f64, f64) {
         let (order, rows) = (step.len(), self.rows());
         let entry = |i: usize, j: usize| rows[i * order + j];
         let s = solve(order, |i, j| entry(j, i), step).unwrap_or_else(|| vec![0.0; order]);
@@ -115,9 +135,7 @@ impl<'a> Leverage<'a> {
         let size = |j: usize| step[j].abs() + along(j, f64::abs);
         let rounding = (order + 2) as f64 * f64::EPSILON * (0..order).map(size).sum::<f64>();
         let (low, high) = sup(&rest);
-        let beside = high.max(-low) + rounding;
-        let length = s.iter().map(|x| x * x).sum::<f64>().sqrt();
-        (self.trace.sqrt() * length + beside) * OUTWARD
+        (s.iter().map(|x| x * x).sum::<f64>().sqrt(), high.max(-low) + rounding)
     }
 }
 

@@ -25,6 +25,7 @@ mod inert;
 mod influence;
 mod interface;
 mod leverage;
+mod leverage_ratio;
 mod likelihood;
 mod line;
 mod linear;

@@ -6,6 +6,7 @@ use super::combinations::Combinations;
 use super::gradient::RegressionSlopes;
 use super::influence::Influence;
 use super::leverage::{Leverage, Weighed};
+use super::leverage_ratio::WeightedRatios;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
@@ -88,6 +89,19 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         let slopes = RegressionSlopes::new(self.likelihood, self.predictor, self.split(at));
         let slopes = Weighed { slopes, weigher: Some(leverage.weigher(self.predictor)) };
         pass.ball(&slopes, &leverage.key(at), leverage.frame(), self.predictor.len(), self.predictor.has_intercept());
+    }
+
+    fn leverage_reach(&self, [from, to]: [&[f64]; 2], leverage: &Leverage<'_>) -> Option<f64> {
+        let step: Vec<f64> = self.split(from).0.iter().zip(self.split(to).0).map(|(from, to)| to - from).collect();
+        let range = |direction: &[f64]| self.predictor.range(direction, 0.0, None);
+        self.takes_leverage().then(|| L::STEEPEST * leverage.reach(&step, range))
+    }
+
+    fn leverage_ratio_kernel(&self, [from, to]: [&[f64]; 2], leverage: &Leverage<'_>, centre: f64, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
+        let ((from, own_from), (to, own_to)) = (self.split(from), self.split(to));
+        let ends = Ends { from, to, own: own_from.zip(own_to) };
+        pass.values(&WeightedRatios::new((self.likelihood, self.predictor), &ends, leverage, centre));
     }
 
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3], leverage: Option<&Leverage<'_>>) -> Option<f64> {

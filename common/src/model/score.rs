@@ -164,6 +164,20 @@ pub trait ScoreModel: Send + Sync {
     /// As [`ScoreModel::gradient_kernel`].
     fn leverage_gradient_kernel(&self, _at: &[f64], _leverage: &Leverage<'_>, _pass: BlockPass<'_>) {}
 
+    /// Returns the bound of a record's weight times its log ratio over all records, in log-likelihood units, from the frame alone. Swapping
+    /// the ends gives the same bits. `None` for a model without leverage weights.
+    fn leverage_reach(&self, _ends: [&[f64]; 2], _leverage: &Leverage<'_>) -> Option<f64> {
+        None
+    }
+
+    /// Gives a pass the kernel of each record's log ratio times its weight, less `centre`. A model without leverage weights gives none.
+    ///
+    /// Swapping the ends, with `centre` negated, negates each record's value exactly.
+    ///
+    /// # Panics
+    /// As [`ScoreModel::gradient_kernel`].
+    fn leverage_ratio_kernel(&self, _ends: [&[f64]; 2], _leverage: &Leverage<'_>, _centre: f64, _pass: BlockPass<'_>) {}
+
     /// Returns whether the model has scores and information of bounded influence; see [`Influence`].
     fn bounds_influence(&self) -> bool {
         false

@@ -50,6 +50,17 @@ pub enum Summand<'a> {
         /// The frame and the weights.
         leverage: Leverage<'a>,
     },
+    /// A step's log ratios, of records with leverage weights.
+    LeverageRatio {
+        /// theta and theta'.
+        ends: [&'a [f64]; 2],
+        /// The frame and the weights.
+        leverage: Leverage<'a>,
+        /// The constant subtracted from each record's weighted log ratio.
+        centre: f64,
+        /// The clamp on one unit's contribution.
+        clamp: Sensitivity,
+    },
     /// The score of bounded influence at a point, over its clip.
     BoundedGradient {
         /// The point.
@@ -118,7 +129,7 @@ impl<'a> Summand<'a> {
             Self::BoundedCurvature { at, .. } => Hold::Trace { squares: 1, length: triangle(at.len()) },
             Self::BoundedVariance { .. } => Hold::Trace { squares: 1, length: 1 },
             Self::Cells { edges, .. } => Hold::OneHot { tables: 1, length: edges.len() + 2 },
-            Self::Remainder { clamp, .. } => Hold::Value(clamp),
+            Self::Remainder { clamp, .. } | Self::LeverageRatio { clamp, .. } => Hold::Value(clamp),
             Self::Table { tables, cells } => Hold::OneHot { tables, length: cells },
         }
     }
@@ -147,6 +158,9 @@ impl<'a> Summand<'a> {
                     Self::Gradient { at, frame } => scores.gradient_kernel(at, *frame, pass),
                     Self::Curvature { at, scales, .. } => scores.curvature_kernel(at, *scales, pass),
                     Self::LeverageGradient { at, leverage } => scores.leverage_gradient_kernel(at, leverage, pass),
+                    Self::LeverageRatio { ends, leverage, centre, .. } => {
+                        scores.leverage_ratio_kernel(*ends, leverage, *centre, pass);
+                    }
                     Self::BoundedGradient { at, influence } => scores.bounded_gradient_kernel(at, influence, pass),
                     Self::BoundedCurvature { at, influence } => scores.bounded_information_kernel(at, influence, pass),
                     Self::BoundedVariance { at, influence } => scores.bounded_variance_kernel(at, influence, pass),

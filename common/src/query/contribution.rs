@@ -1,7 +1,7 @@
 //! The contribution of one unit of privacy to the sum of a step: the public constants that price it.
 
 use crate::job::{ClipRule, PrivacySpec};
-use crate::model::Model;
+use crate::model::{Leverage, Model, RatioRange};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{MechanismError, Sensitivity, sensitivity};
 
@@ -23,6 +23,9 @@ pub struct Contribution {
 /// from the actual records, and a clip around it would cut nearly all of them, inert rows included. The sensitivity is symmetric
 /// in the step and the centre antisymmetric, bit for bit.
 ///
+/// Leverage weights may follow `to`. Each record's log ratio then has its weight as a factor, which is at most 1: the weighted ratio
+/// lies between 0 and the ratio, and within the reach of the frame.
+///
 /// # Errors
 /// As [`sensitivity`] and [`PrivacyUnit::sensitivity`].
 pub fn contribution(
@@ -32,6 +35,9 @@ pub fn contribution(
     from: &[f64],
     to: &[f64],
 ) -> Result<Contribution, MechanismError> {
+    if let Some((to, leverage)) = Leverage::after_point(to, from.len()) {
+        return weighted_contribution(model, unit, [from, to], &leverage);
+    }
     let clip = clip(privacy, from, to);
     if is_centred(unit) {
         let half_range = model.half_range(from, to);
@@ -42,6 +48,19 @@ pub fn contribution(
     }
     let per_record = record_bound(model, privacy, from, to)?;
     Ok(Contribution { sensitivity: unit.sensitivity(per_record)?, centre: 0.0 })
+}
+
+/// Returns the same for records with leverage weights, whose chains have no clip.
+fn weighted_contribution(
+    model: &dyn Model,
+    unit: PrivacyUnit,
+    [from, to]: [&[f64]; 2],
+    leverage: &Leverage<'_>,
+) -> Result<Contribution, MechanismError> {
+    let reach = model.scores().and_then(|scores| scores.leverage_reach([from, to], leverage)).unwrap_or(f64::INFINITY);
+    let range = model.ratios(from, to).or_none().and(RatioRange::of([-reach, reach]));
+    let (bound, centre) = if is_centred(unit) { (range.half_range(), range.centre()) } else { (range.bound(), 0.0) };
+    Ok(Contribution { sensitivity: unit.sensitivity(sensitivity(bound, None)?)?, centre })
 }
 
 /// Returns the largest contribution of one record to the sum of the step `from` to `to`, if no centre is subtracted.

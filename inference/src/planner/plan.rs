@@ -14,7 +14,7 @@ use conclave_common::query::PartyMetadata;
 /// # Errors
 /// [`PlanError`]: a guess that does not fit, or a job whose queries are invalid.
 pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
-    if spec.algorithm.follows_gradients() {
+    if spec.algorithm.follows_gradients() || spec.weighs_chains() {
         return driven(spec, guess);
     }
     if spec.algorithm == Algorithm::Augmentation {

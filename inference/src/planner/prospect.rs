@@ -230,12 +230,15 @@ fn of_chain(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option<F
 pub(super) fn penalty_error(spec: &JobSpec, records: f64, case: Case) -> Result<f64, PlanError> {
     let mut least = f64::INFINITY;
     for place in beforehand(spec, records, case) {
-        least = least.min(at(spec, &place, case)?);
+        least = least.min(at(spec, &place, (records, case))?);
     }
     Ok(least)
 }
 
-fn at(spec: &JobSpec, place: &Beforehand, case: Case) -> Result<f64, PlanError> {
+fn at(spec: &JobSpec, place: &Beforehand, (records, case): (f64, Case)) -> Result<f64, PlanError> {
+    if spec.weighs_chains() {
+        return weighted_at(spec, place, records);
+    }
     let budget = mu_squared(PrivacyFilter::new(&spec.privacy.budget)?.limit_units());
     let price = mean_price(spec, place)?;
     let dimension = place.sd.len() as f64;
@@ -243,6 +246,20 @@ fn at(spec: &JobSpec, place: &Beforehand, case: Case) -> Result<f64, PlanError> 
     let variance = spec.ratio_variance();
     let effective = kappa(spec.sampler.proposal) * MOVE * MOVE * queries / (dimension * variance);
     Ok(effective.sqrt().recip())
+}
+
+/// The same for chains that may weight records, from the plan of a posterior without correlations.
+fn weighted_at(spec: &JobSpec, place: &Beforehand, records: f64) -> Result<f64, PlanError> {
+    let (order, parties) = (place.sd.len(), spec.parties.len() as f64);
+    let records = vec![(records / parties).max(1.0) as u64; spec.parties.len()];
+    let precision = |i: usize, j: usize| if i == j { place.sd[i].powi(-2) } else { 0.0 };
+    let precision: Vec<Vec<f64>> = (0..order).map(|i| (0..order).map(|j| precision(i, j)).collect()).collect();
+    let mean = spec.transform().unconstrain(&place.theta);
+    match (engine(spec.algorithm).foresee)(spec, &PartyMetadata::of_rows(&records), &mean, &precision) {
+        Ok(seen) => Ok((seen.ess.iter().map(|ess| ess.recip()).sum::<f64>() / order as f64).sqrt()),
+        Err(SamplerError::TooSmallABudget { .. }) => Ok(f64::INFINITY),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Mean cost of a one-coordinate move at a party, as mu², over the coordinates.

@@ -8,7 +8,7 @@ use super::rotation::Rotation;
 use super::space::START_VARIANCE;
 use super::warmup::{self, WarmupWatch};
 use super::{Chain, Forecast, Matrix, ProposalScale, Target, factor};
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, ProposalKind};
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 
 /// The spread of the chains' starts.
@@ -108,6 +108,11 @@ impl Ensemble {
     pub(super) fn rescale(&mut self, radii: Vec<f64>) {
         let turned = self.rotation.as_ref().and_then(|rotation| rotation.scale(&self.sd));
         self.scale = turned.unwrap_or_else(|| ProposalScale::axes(radii));
+    }
+
+    /// Makes all moves go along these vectors, in which the posterior is standard normal.
+    pub(super) fn move_along(&mut self, kind: ProposalKind, vectors: Vec<Vec<f64>>) {
+        self.scale = ProposalScale::along(kind, vectors);
     }
 
     /// Returns the proposals of all chains that need a query; the others are already rejected.

@@ -96,13 +96,13 @@ impl GradientSearch {
         Self { way: Way::Weighted(strategy.into(), centred), part }
     }
 
-    /// Starts a further search for the plain posterior, with this share of the budget, at the result of one with weights. Errors: those of [`Self::new`].
+    /// Starts a further search for the plain posterior, with this part of the budget, at the result of one with weights. Errors: those of [`Self::new`].
     pub(super) fn plain_after(
-        Means { target, budget, parties }: &mut Means,
+        target: &Target,
+        parties: &[PartyMetadata],
+        part: Allotment,
         found: &Found,
-        share: f64,
     ) -> Result<Self, SamplerError> {
-        let part = budget.split_off(share);
         let Located { u, covariance, .. } = Located::of(found);
         let strategy = ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?;
         let strategy = strategy.restarted_at(target, &u, &covariance, part.left()).ok_or(SamplerError::NoScores)?;

@@ -44,6 +44,7 @@ mod surrogate;
 mod target;
 mod totals;
 mod warmup;
+mod weighted_walk;
 
 use acceptance::expected_acceptance;
 pub use adequacy::Adequacy;

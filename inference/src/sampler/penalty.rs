@@ -7,6 +7,7 @@
 
 use super::acceptance::log_alpha;
 use super::ratio_walk::Decision;
+use super::weighted_walk::foresee;
 use super::{Chain, Engine, RatioWalk, Target};
 
 /// Accepts or rejects a chain's pending proposal (Algorithm 2, step 2; also Algorithm 3). `log_ratio` is the noisy log likelihood
@@ -22,7 +23,8 @@ pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_v
 /// The decision rule of Algorithm 2.
 pub(super) struct Penalty;
 
-pub(super) const ENGINE: Engine = Engine::of_ratios(|spec, parties| Ok(Box::new(RatioWalk::new(spec, parties, Penalty)?)));
+pub(super) const ENGINE: Engine =
+    Engine { foresee, ..Engine::of_ratios(|spec, parties| Ok(Box::new(RatioWalk::new(spec, parties, Penalty)?))) };
 
 impl Decision for Penalty {
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64) {

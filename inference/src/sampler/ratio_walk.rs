@@ -8,9 +8,10 @@ use super::ensemble::{Ensemble, Spread};
 use super::mode_search::{Purpose, SearchPlan};
 use super::quadratic_fit::{Answer, QuadraticFit};
 use super::search::{Search, SearchResult};
+use super::weighted_walk::{Next as Follows, Weighting};
 use super::{
-    BarkerDiagnostics, Chain, Forecast, Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records,
-    proposal,
+    BarkerDiagnostics, Chain, Forecast, GradientSearch, Located, Messages, Next, RunReport, Sampler, SamplerError, Target,
+    Totals, centred_records, proposal,
 };
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
@@ -64,6 +65,10 @@ pub(super) struct RatioWalk<D> {
     ensemble: Ensemble,
     /// Fit to all released ratios; no decision uses it.
     fit: QuadraticFit,
+    /// The choice of weights, if the job may weight records.
+    weighting: Option<Weighting>,
+    /// Draws from what a search released.
+    learnt: Vec<Draw>,
     /// Watch over an explicit clip.
     clip_watch: Option<ClipWatch>,
     /// Number of records whose log ratios the parties centre.
@@ -77,7 +82,11 @@ impl<D: Decision> RatioWalk<D> {
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], decision: D) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = target.budget()?;
-        let (search, plan) = Search::new(&target, parties)?;
+        let weighting = spec.weighs_chains().then(|| Weighting::new(&target, parties)).transpose()?;
+        let (weighting, (search, plan)) = match weighting {
+            Some((weighting, search)) => (Some(weighting), (Some(Search::Gradients(search)), None)),
+            None => (None, Search::new(&target, parties)?),
+        };
         let mut ensemble = Ensemble::new(&target, parties);
         let mut fit = QuadraticFit::new(target.space.dimension());
         if search.is_none() {
@@ -92,6 +101,8 @@ impl<D: Decision> RatioWalk<D> {
             plan,
             ensemble,
             fit,
+            weighting,
+            learnt: Vec::new(),
             clip_watch: ClipWatch::new(spec, parties, target.space.dimension(), budget)?,
             centred: centred_records(parties),
             messages: Messages::new(spec),
@@ -120,6 +131,9 @@ impl<D: Decision> RatioWalk<D> {
     fn propose(&mut self) -> Vec<Query> {
         let mut queries = self.ensemble.propose(&self.target);
         queries.iter_mut().for_each(|query| query.kind = self.decision.ratio_kind());
+        if let Some(plan) = self.weighting.as_ref().and_then(Weighting::plan) {
+            queries.iter_mut().for_each(|query| query.to.extend(&plan.numbers));
+        }
         let beside = self.decision.check_query(self.ensemble.phase, self.ensemble.steps, &queries);
         if let Some(watch) = &mut self.clip_watch {
             queries.extend(watch.ask(self.ensemble.phase, self.ensemble.steps, &queries));
@@ -131,11 +145,14 @@ impl<D: Decision> RatioWalk<D> {
     /// Converts a released ratio to an answer of the fit.
     fn answer(&self, query: &Query, ratio: f64, variance: f64) -> Answer {
         let space = &self.target.space;
-        Answer { from: space.coordinates(&query.from), to: space.coordinates(&query.to), ratio, variance }
+        // Weights may follow theta'.
+        let to = &query.to[..query.from.len().min(query.to.len())];
+        Answer { from: space.coordinates(&query.from), to: space.coordinates(to), ratio, variance }
     }
 
     /// Decides every chain that proposed.
     fn decide(&mut self, round: &Round, totals: &Totals) {
+        self.weighting.iter_mut().for_each(Weighting::moved);
         for (query, total) in single(round, totals) {
             if query.kind == QueryKind::ClipCount {
                 self.clip_watch.iter_mut().for_each(|watch| watch.absorb(total));
@@ -195,8 +212,41 @@ impl<D: Decision> RatioWalk<D> {
         radii
     }
 
+    /// Processes the answers of a search of a job that may weight records: after the last one another search follows, or the chains
+    /// start.
+    fn searched_for_frame(
+        &mut self,
+        mut search: Box<GradientSearch>,
+        round: &Round,
+        totals: &Totals,
+    ) -> Result<(), SamplerError> {
+        let (Some(found), Some(weighting)) = (search.absorb(&self.target, round, totals)?, &mut self.weighting) else {
+            self.search = Some(Search::Gradients(search));
+            return Ok(());
+        };
+        match weighting.searched(&self.target, search, found)? {
+            Follows::Search(further) => self.search = Some(Search::Gradients(further)),
+            Follows::Chains => self.start_along(),
+        }
+        Ok(())
+    }
+
+    /// Starts chains that move along the vectors of their plan.
+    fn start_along(&mut self) {
+        let Some(plan) = self.weighting.as_ref().and_then(Weighting::plan) else { return };
+        let (Located { u, covariance, error }, sd) = (&plan.located, plan.located.conditional_sd());
+        let kind = self.target.spec.sampler.proposal;
+        self.ensemble.start(&self.target, u, &Spread::Whole { covariance, error }, Vec::new());
+        self.ensemble.move_along(kind, plan.directions.clone());
+        self.fit.begin(u.clone(), &sd);
+    }
+
     /// Processes a search's answers: after the last one the chains start, or get their radii.
-    fn searched(&mut self, mut search: Search, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
+    fn searched(&mut self, search: Search, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
+        let mut search = match search {
+            Search::Gradients(search) if self.weighting.is_some() => return self.searched_for_frame(search, round, totals),
+            search => search,
+        };
         let ratios: Vec<f64> = single(round, totals).map(|(query, total)| self.log_ratio(query, total)).collect();
         for (query, ratio) in round.queries.iter().zip(&ratios).filter(|_| matches!(search, Search::Ratios(_))) {
             let variance = self.target.spec.parties.len() as f64 * query.noise.variance();
@@ -256,7 +306,16 @@ impl<D: Decision> Sampler for RatioWalk<D> {
     }
 
     fn take_draws(&mut self) -> Vec<Draw> {
-        self.ensemble.take_draws()
+        let mut draws = self.ensemble.take_draws();
+        draws.append(&mut self.learnt);
+        draws
+    }
+
+    fn conclude(&mut self) -> Result<(), SamplerError> {
+        if let Some(weighting) = &mut self.weighting {
+            self.learnt.extend(weighting.conclude(&self.target, self.messages.last())?);
+        }
+        Ok(())
     }
 
     fn phase(&self) -> Phase {
@@ -268,17 +327,21 @@ impl<D: Decision> Sampler for RatioWalk<D> {
     }
 
     fn futility(&self) -> Option<&Forecast> {
-        self.ensemble.futility()
+        self.weighting.as_ref().and_then(Weighting::few).or_else(|| self.ensemble.futility())
     }
 
     fn warnings(&self) -> Vec<String> {
         let clip = self.clip_watch.as_ref().and_then(ClipWatch::word);
-        clip.into_iter().chain(self.decision.diagnostics().iter().flat_map(BarkerDiagnostics::words)).collect()
+        let weights = self.weighting.as_ref().and_then(Weighting::words);
+        clip.into_iter().chain(weights).chain(self.decision.diagnostics().iter().flat_map(BarkerDiagnostics::words)).collect()
     }
 
     fn report(&self) -> RunReport {
         let clipped = self.clip_watch.as_ref().and_then(ClipWatch::word).is_some();
+        let (inference, weighted) = self.weighting.as_ref().map(Weighting::report).unwrap_or_default();
         RunReport {
+            inference,
+            weighted,
             surrogate: Some(self.fit.posterior(&self.target, clipped)),
             radii: self.ensemble.radii_by_parameter(&self.target),
             barker: self.decision.diagnostics(),

@@ -91,6 +91,7 @@ pub(super) fn after(form: Option<Form>) -> Option<Form> {
         }
         Some((OfInfluence::Dispersion, _)) => leverage(QueryKind::Gradient { parameters }),
         Some((OfInfluence::Leverage, QueryKind::Gradient { .. })) => leverage(QueryKind::Remainder { parameters }),
+        Some((OfInfluence::Leverage, QueryKind::Remainder { .. })) => leverage(QueryKind::Ratio),
         Some((OfInfluence::Leverage, _)) => None,
         other => match after_kind(other.map(|(_, kind)| kind)) {
             Some(kind) => Some(Form { kind, influence: OfInfluence::Whole }),
@@ -120,7 +121,7 @@ fn after_kind(kind: Option<QueryKind>) -> Option<QueryKind> {
     }
 }
 
-/// Returns the algorithm, the lines of `[model]` and the further lines of `[privacy]` of a job that asks this form.
+/// Returns the algorithm, the lines of `[model]` and those that follow `[privacy]`'s own of a job that asks this form.
 fn job_of(Form { kind, influence }: Form) -> (&'static str, &'static str, &'static str) {
     const LOGISTIC: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\"]";
     const LINEAR: &str = "kind = \"linear\"\noutcome = \"x\"\npredictors = [\"a\", \"b\"]\nsd = 1.0";
@@ -133,6 +134,7 @@ fn job_of(Form { kind, influence }: Form) -> (&'static str, &'static str, &'stat
         _ if influence == OfInfluence::Bounded => ("noisy-statistics", WEIGHTED, ""),
         _ if matches!(influence, OfInfluence::Count | OfInfluence::Dispersion) => ("noisy-statistics", COUNTS, ""),
         _ if influence == OfInfluence::HalfWay => ("noisy-statistics", BINARY, ""),
+        QueryKind::Ratio if influence == OfInfluence::Leverage => ("penalty", BINARY, "[sampler]\nlocate = \"gradients\""),
         _ if influence == OfInfluence::Leverage => ("hmc", BINARY, ""),
         QueryKind::Ratio => ("penalty", LOGISTIC, ""),
         QueryKind::ClipCount => ("penalty", LOGISTIC, "clip = 0.5"),
@@ -306,6 +308,15 @@ impl Case {
             // Half way the outcome is even, and the information of a record that was far from it has its limit.
             _ if self.form.influence == OfInfluence::HalfWay => {
                 (from.iter().map(|x| 2.0 * x).collect(), [influence, vec![0.0; dimension]].concat())
+            }
+            QueryKind::Ratio if is_weighed => {
+                // A frame nearly of the intercept alone, and a step along its first row: images of all records are then on the ball, in
+                // the direction of the step.
+                let entry = |(at, entry): (usize, &f64)| 0.02 * entry.clamp(-1.0, 1.0) + if at == 0 { 1.2 } else { 0.0 };
+                let rows: Vec<f64> = entries.iter().enumerate().map(entry).collect();
+                let to = from.iter().zip(&rows).map(|(from, along)| from + scale * along);
+                let weights = rows.iter().copied().chain(vec![0.0; dimension]).chain([TRACE]);
+                (from.clone(), to.chain(weights).collect())
             }
             QueryKind::Ratio | QueryKind::ClipCount | QueryKind::SampledRatio | QueryKind::SecondMoment => (from, to),
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } | QueryKind::Table { .. } => (Vec::new(), Vec::new()),

@@ -44,6 +44,12 @@ pub(super) fn too_expensive() -> Unmeasured {
 /// R of bounded influence and of leverage weights.
 const TRACE: f64 = 1.5;
 
+/// Returns the numbers of a frame of full rank without a zero, so that every product is computed.
+fn whole_frame(order: usize, shift: f64) -> Vec<f64> {
+    let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
+    (0..Frame::length(order)).map(|at| if at < order * order { entry(at) } else { shift }).collect()
+}
+
 /// Returns the queries of bounded influence of one round whose answers take longest: each form once, the information half way to an answer
 /// and the table with the most edges.
 fn weighted(theta: &[f64], is_count: bool) -> Vec<(QueryKind, Vec<f64>, Vec<f64>)> {
@@ -161,13 +167,9 @@ impl Rehearsal<'_> {
         let scores = model.scores().filter(|_| driven || searching || once);
         let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);
-        let numbers = Frame::length(order);
-        // A frame of full rank without a zero, so that every product is computed.
-        let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
         // Leverage weights, whose frame has no shift, are computed beside a gradient and a remainder, and R follows their numbers.
         let trace = self.spec.weighs_chains().then_some(TRACE);
-        let shift = if trace.is_some() { 0.0 } else { 0.001 };
-        let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { entry(at) } else { shift }).collect();
+        let frame = whole_frame(order, if trace.is_some() { 0.0 } else { 0.001 });
         if driven && pass % 2 == 1 {
             let kind = match subsampled {
                 Some(_) => QueryKind::SampledGradient { parameters },
@@ -198,6 +200,14 @@ impl Rehearsal<'_> {
             ],
         };
         kinds.into_iter().enumerate().map(proposal).collect()
+    }
+
+    /// Returns the numbers of the weights of records that follow a step of chains of ratios, if they have any.
+    fn weights_of_steps(&self) -> Vec<f64> {
+        match self.spec.weighs_chains() && !self.spec.algorithm.follows_gradients() {
+            true => whole_frame(self.spec.dimension(), 0.0).into_iter().chain([TRACE]).collect(),
+            false => Vec::new(),
+        }
     }
 
     /// Makes records across the columns' bounds, held in the job's own precision.
@@ -337,11 +347,13 @@ impl Rehearsal<'_> {
             Some(noise) => (QueryKind::SampledRatio.code(), noise),
             None => (QueryKind::Ratio.code(), noise),
         };
+        // The weights of the records follow every step.
+        let to: Vec<f64> = to.iter().copied().chain(self.weights_of_steps()).collect();
         let proposals = (0..self.chains() as u32)
             .map(|chain| {
                 let component = chain % queries.statistics.len().max(1) as u32;
                 match queries.statistics.get(component as usize) {
-                    None => v1::Proposal { chain, from: from.to_vec(), to: to.to_vec(), noise_scale: noise.units(), kind },
+                    None => v1::Proposal { chain, from: from.to_vec(), to: to.clone(), noise_scale: noise.units(), kind },
                     Some(noise) => {
                         let kind = QueryKind::Statistic { component }.code();
                         v1::Proposal { chain, noise_scale: noise.units(), kind, ..v1::Proposal::default() }

@@ -37,6 +37,28 @@ fn job() -> String {
     study::job(&NAMES, &sampler, "epsilon = 150\ndelta = 1e-6") + "\n[aggregation]\nmode = \"secure\"\ncolluders = 1\n"
 }
 
+/// Masked chains on a weighted posterior, by gradients and by ratios: the frame is learnt from opened sums, every query of the chains
+/// states it, and every owner verifies the run.
+#[test]
+fn masked_weighted_chains_are_verified_by_every_owner() {
+    let cluster = pinned();
+    // The test checks the releases, not the posterior of 150 records at each party.
+    for (algorithm, sampler) in [("hmc", "draws = 12"), ("penalty", "draws = 40\nlocate = \"gradients\"")] {
+        let text = job().replace("\"penalty\"", &format!("{algorithm:?}")).replace("epsilon = 150", "epsilon = 200");
+        let text = text.replace(&format!("draws = {DRAWS}"), &format!("{sampler}\nforce = true"));
+        let result = cluster.submit(&text.replace("[model]\n", "[model]\nweights = \"always\"\n"));
+        assert_eq!((&result["algorithm"], &result["stopped_by"]), (&algorithm.into(), &"draws".into()), "{result:#}");
+        let rows = result["posterior"].as_array().expect("rows");
+        assert!(rows.len() == 3 && rows.iter().all(|row| row["estimand"] == "weighted"), "{rows:?}");
+        assert!(result["weighted"]["clip"].is_null() && result["weighted"]["radius"].as_f64() >= Some(1.0), "{result:#}");
+        let id = result["job"].as_str().expect("an id");
+        for party in NAMES {
+            let (code, report) = verify(&cluster, party, id);
+            assert_eq!((code, named(&report, "holds")), (0, CHECKS.to_vec()), "{report:#}");
+        }
+    }
+}
+
 /// Masked vectors: gradients and remainders of several chains in one message, each integer with its own mask. The charge of each
 /// vector is its price with one party's noise, divided by the number of parties whose noise protects it.
 #[test]

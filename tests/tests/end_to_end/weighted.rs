@@ -102,6 +102,35 @@ fn weighted_chains_name_their_estimand() {
     assert!(stderr(&refused).contains("can't be extended"), "{}", stderr(&refused));
 }
 
+/// So do weighted chains of ratios, whose every ratio is in the ledgers and replays; another search than by gradients is refused by name.
+#[test]
+fn weighted_chains_of_ratios_name_their_estimand() {
+    let cluster = cluster(&PARTIES, 4_000, 80.0);
+    let text = "name = \"readmitted\"\nalgorithm = \"penalty\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\n\
+                outcome = \"readmitted\"\nweights = \"always\"\npredictors = [\"treated\", \"age\"]\n[columns]\n\
+                treated = { binary = true }\nreadmitted = { binary = true }\nage = { min = -150, max = 250 }\n\
+                [sampler]\nlocate = \"gradients\"\nchains = 1\nwarmup = 2\ndraws = 60\nforce = true\n[privacy]\nepsilon = 20.0\ndelta = 1e-6\n";
+    let weighted = cluster.submit(text);
+    for rows in ["posterior", "posterior_original"] {
+        let rows = weighted[rows].as_array().expect("rows");
+        assert!(rows.len() == 3 && rows.iter().all(|row| row["estimand"] == "weighted"), "{rows:?}");
+    }
+    assert!(weighted["weighted"]["radius"].as_f64() >= Some(1.0) && weighted["weighted"]["clip"].is_null(), "{weighted:#}");
+    assert!(weighted["warnings"].to_string().contains("weighted posterior"), "{}", weighted["warnings"]);
+    let id = weighted["job"].as_str().expect("an id");
+    all_hold(&cluster, id);
+    let attributes = &zarr::metadata(std::path::Path::new(weighted["draws"].as_str().expect("a path")))["attributes"];
+    assert_eq!((&attributes["estimand"], &attributes["weighted"]), (&"weighted".into(), &weighted["weighted"]));
+    let refused = cluster.run(&["extend", id, "--draws", "20"]);
+    assert!(stderr(&refused).contains("can't be extended"), "{}", stderr(&refused));
+    std::fs::write(cluster.path("ratios.toml"), text.replace("\"gradients\"", "\"ratios\"")).expect("a file");
+    let refused = cluster.run(&["submit", "ratios.toml"]);
+    assert!(stderr(&refused).contains("model.weights") && refused.status.code() == Some(2), "{}", stderr(&refused));
+    std::fs::write(cluster.path("plan.toml"), text.to_owned() + "[plan]\nrecords = 4000\n").expect("a file");
+    let planned = cluster.must(&["plan", "plan.toml"]);
+    assert!(planned.contains("Error by model.weights: \"never\" "), "{planned}");
+}
+
 /// A weighted Poisson regression: its queries carry tables of expectations, and the trail of its releases replays.
 #[test]
 fn a_weighted_poisson_regression_names_its_estimand() {

@@ -1,14 +1,12 @@
 //! `algorithm = "hmc"`: the settings of its chains, and the models that it supports.
 
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, ReleasedQuantity, SEARCH_BY_SCORES};
-use super::noisy_statistics::MOST_PARAMETERS;
 use super::unused::unused_with_gradients;
+use super::weighted_chains;
 use crate::job::error::JobError;
 use crate::job::raw::RawSampler;
 use crate::job::sampler_spec::{HmcSpec, HmcTest, Warmup};
 use crate::job::spec::JobSpec;
-use crate::job::weights::Weights;
-use crate::model::ScoreModel;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
 /// Largest step, in posterior sds: from there on the momenta have no stationary distribution.
@@ -48,8 +46,7 @@ pub(super) const HMC: Declaration = Declaration {
             ),
             HmcTest::None => steps.to_owned(),
         };
-        let table = if spec.weighs_chains() { ", once the number of records by how unusual their predictors are" } else { "" };
-        format!("{SEARCH_BY_SCORES}{table}; then, {step}. {ANY_MODEL}")
+        format!("{SEARCH_BY_SCORES}{}; then, {step}. {ANY_MODEL}", weighted_chains::of_search(spec))
     },
     released_quantity: |spec| {
         let words = if spec.runs_dp_hmc() {
@@ -79,9 +76,7 @@ pub(super) const HMC: Declaration = Declaration {
                                penalty method of Ceperley & Dewing, 1999): the draws follow the posterior of the pooled records."
             .to_owned(),
     };
-        // Whether records are weighted is decided by the search.
-        let weighted = " If the result says that records are weighted, this is the weighted posterior.";
-        if spec.weighs_chains() { words + weighted } else { words }
+        words + weighted_chains::of_noise(spec)
     },
     unused: unused_with_gradients,
     settings: |raw| Ok(OwnSettings { hmc: settings(raw)?, ..OwnSettings::default() }),
@@ -179,23 +174,8 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
         );
         return Err(JobError::new("sampler.test", message));
     }
-    check_weights(spec, scores.as_ref())?;
+    weighted_chains::check(spec, || spec.runs_dp_hmc().then_some("applies to chains with friction only"))?;
     sizes(spec, scores.parameters())
-}
-
-/// Checks that a job that weights records has a model and a test with which chains can.
-fn check_weights(spec: &JobSpec, scores: &dyn ScoreModel) -> Result<(), JobError> {
-    let most = MOST_PARAMETERS - 1;
-    let why = match spec.weights {
-        Weights::Never => return Ok(()),
-        _ if !scores.takes_leverage() => {
-            format!("applies to chains of kind \"logistic\" without a power only, not \"{}\"", spec.model.kind())
-        }
-        _ if spec.runs_dp_hmc() => "applies to chains with friction only".to_owned(),
-        _ if scores.parameters() > most => format!("takes up to {most} parameters, not {}", scores.parameters()),
-        _ => return Ok(()),
-    };
-    Err(JobError::new("model.weights", format!("weights = \"{}\" {why}: state weights = \"never\"", spec.weights.as_str())))
 }
 
 /// Checks that a message can contain a vector of this many parameters for each chain.

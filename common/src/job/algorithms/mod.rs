@@ -10,6 +10,7 @@ mod penalty;
 mod penalty_exp_family;
 mod stochastic;
 pub(in crate::job) mod unused;
+mod weighted_chains;
 
 use crate::job::algorithm::Algorithm;
 use crate::job::spec::JobSpec;

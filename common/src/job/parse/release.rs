@@ -13,9 +13,11 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob, file: &Table) ->
         let message = format!("applies to algorithm = \"noisy-statistics\" only, but this job's is \"{name}\"");
         return Err(JobError::new("release", message));
     }
-    if !matches!(algorithm, Algorithm::NoisyStatistics | Algorithm::Hmc) && raw.model.weights != Weights::Never {
+    if !matches!(algorithm, Algorithm::NoisyStatistics | Algorithm::Hmc | Algorithm::Penalty)
+        && raw.model.weights != Weights::Never
+    {
         let message = format!(
-            "weights = \"{}\" applies to algorithm = \"noisy-statistics\" and \"hmc\" only, but this job's is \"{name}\"",
+            "weights = \"{}\" applies to algorithm = \"noisy-statistics\", \"hmc\" and \"penalty\" only, but this job's is \"{name}\"",
             raw.model.weights.as_str()
         );
         return Err(JobError::new("model.weights", message));

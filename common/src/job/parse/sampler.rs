@@ -11,16 +11,23 @@ use crate::job::error::JobError;
 use crate::job::raw::{RawProposal, RawRadius, RawSampler, RawUntil};
 use crate::job::sampler_spec::{Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::job::spec::JobSpec;
+use crate::job::weights::Weights;
 use crate::job::{RHAT, ess_wanted};
 use crate::parameter::{Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 /// Gradients provide more information at a lower price.
 const DEFAULT_LOCATE_SHARE_BY_GRADIENTS: f64 = 0.05;
+/// A search that also learns the frame of weighted chains takes several more stages.
+const DEFAULT_LOCATE_SHARE_OF_FRAMES: f64 = 0.15;
 /// Default warm-up, in sweeps.
 const DEFAULT_WARMUP: Warmup = Warmup::Sweeps(100);
 
-pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
+pub(super) fn sampler(
+    raw: RawSampler,
+    (algorithm, weights): (Algorithm, Weights),
+    parameters: &Parameters<'_>,
+) -> Result<SamplerSpec, JobError> {
     let OwnSettings { hmc, barker, stochastic, ops } = (algorithm.declaration().settings)(&raw)?;
     let of_choices = algorithm == Algorithm::Ops;
     let usual = algorithm.declaration().usual_length;
@@ -42,6 +49,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     let locate = raw.locate.unwrap_or_default();
     let searching = match locate {
         Locate::Ratios => DEFAULT_LOCATE_SHARE,
+        Locate::Gradients if weights != Weights::Never => DEFAULT_LOCATE_SHARE_OF_FRAMES,
         Locate::Gradients => DEFAULT_LOCATE_SHARE_BY_GRADIENTS,
     };
     let locate_share = written.unwrap_or(if given && !of_choices { 0.0 } else { searching });
@@ -125,7 +133,8 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
 
 /// Resets the search of a chain of ratios, and its share unless the job set one.
 pub(super) fn forget_locate(spec: &mut SamplerSpec) {
-    if spec.locate == Locate::Gradients && spec.locate_share == DEFAULT_LOCATE_SHARE_BY_GRADIENTS {
+    let usual = [DEFAULT_LOCATE_SHARE_BY_GRADIENTS, DEFAULT_LOCATE_SHARE_OF_FRAMES];
+    if spec.locate == Locate::Gradients && usual.contains(&spec.locate_share) {
         spec.locate_share = DEFAULT_LOCATE_SHARE;
     }
     spec.locate = Locate::default();

@@ -1,7 +1,7 @@
 //! The kinds that sum a step's log ratios, or a function of them.
 
 use super::release_kind::{ReleaseKind, Unpriced};
-use crate::model::Summand;
+use crate::model::{Leverage, Summand};
 use crate::query::contribution::{contribution, record_bound, sampled_contribution};
 use crate::query::error::QueryError;
 use crate::query::terms::QueryTerms;
@@ -10,7 +10,15 @@ use conclave_privacy::pass::{Step, Summed};
 
 impl Unpriced<'_> {
     fn check_step(&self) -> Result<(), QueryError> {
-        if self.from.is_empty() || self.to.is_empty() { Err(QueryError::Points) } else { Ok(()) }
+        let same = self.from.len() == self.to.len();
+        if self.from.is_empty() || !same { Err(QueryError::Points) } else { Ok(()) }
+    }
+
+    /// Returns whether the weights of the job's records follow the step.
+    fn weighs_step(&self) -> bool {
+        let takes = || self.model.scores().is_some_and(|scores| scores.takes_leverage());
+        let has_order = self.model.parameter_names().len() == self.from.len();
+        has_order && Leverage::after_point(self.to, self.from.len()).is_some() && self.weighs() && takes()
     }
 }
 
@@ -26,17 +34,22 @@ impl QueryTerms {
     }
 }
 
-/// The log ratios, each unit clamped at the charged sensitivity.
+/// The log ratios, each unit clamped at the charged sensitivity. Each record's may have a leverage weight.
 pub(super) struct Ratio;
 
 impl ReleaseKind for Ratio {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
-        query.check_step()?;
+        if !query.weighs_step() {
+            query.check_step()?;
+        }
         let part = contribution(query.model, &query.spec.privacy, query.unit, query.from, query.to)?;
         Ok(QueryTerms { centre: part.centre, ..QueryTerms::of(query.kind, part.sensitivity) })
     }
 
     fn summand<'a>(&self, terms: &QueryTerms, points: (&'a [f64], &'a [f64]), charged: Sensitivity) -> Option<Summand<'a>> {
+        if let Some((to, leverage)) = Leverage::after_point(points.1, points.0.len()) {
+            return Some(Summand::LeverageRatio { ends: [points.0, to], leverage, centre: terms.centre, clamp: charged });
+        }
         Some(terms.step(points, charged, Summed::Ratios))
     }
 }
@@ -62,6 +75,7 @@ pub(super) struct ClipCount;
 
 impl ReleaseKind for ClipCount {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
+        query.check_step()?;
         let part = Ratio.price(query)?;
         query.spec.privacy.clip.ok_or(QueryError::NoClip)?;
         let sensitivity = Sensitivity::from_units(QueryKind::COUNT_UNIT)?;

@@ -103,7 +103,11 @@ impl Walk for Chains {
     fn further_search(means: &mut Means, found: &Found) -> Result<Option<GradientSearch>, SamplerError> {
         let Means { target, budget, parties } = &*means;
         let is_plain = found.frame.is_some() && weighted_plan(target, found, budget, parties.len())?.is_none();
-        if is_plain { GradientSearch::plain_after(means, found, PLAIN_SHARE).map(Some) } else { Ok(None) }
+        if !is_plain {
+            return Ok(None);
+        }
+        let part = means.budget.split_off(PLAIN_SHARE);
+        GradientSearch::plain_after(&means.target, &means.parties, part, found).map(Some)
     }
 
     fn allowed_by_budget(&self, _: &Steps, draws: u64) -> Option<f64> {

@@ -53,7 +53,7 @@ mod repeats;
 mod settings;
 mod walker;
 mod watch;
-mod weighting;
+pub(super) mod weighting;
 
 use crate::sampler::driven::Driven;
 use crate::sampler::engine::{Engine, ErrorSource};

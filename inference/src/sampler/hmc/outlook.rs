@@ -10,7 +10,7 @@ use conclave_common::job::{JobSpec, Weights};
 use conclave_common::query::PartyMetadata;
 
 /// Planned effective draws that are enough.
-pub(super) const ENOUGH: f64 = 40.0;
+pub(in crate::sampler) const ENOUGH: f64 = 40.0;
 /// Default share of the budget for the search of weighted chains. A smaller one ends too far from the posterior.
 const SEARCH_SHARE: f64 = 0.15;
 

@@ -4,7 +4,8 @@
 //! with [`ENOUGH`] planned effective draws is chosen, else the one with most. Every figure follows from released and public numbers.
 
 use super::Settings;
-use super::outlook::{ENOUGH, search_share};
+pub(in crate::sampler) use super::outlook::ENOUGH;
+use super::outlook::search_share;
 use crate::sampler::adequacy::planned_for_shape;
 use crate::sampler::gradient_search::{GradientSearch, locate_share};
 use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
@@ -14,11 +15,11 @@ use conclave_common::job::Weights;
 use conclave_common::query::PartyMetadata;
 
 /// Squared radii of the ball, in mean squared lengths of a record, in the order in which they are tried.
-const RADII: [f64; 4] = [4.0, 2.0, 1.4, 1.0];
+pub(in crate::sampler) const RADII: [f64; 4] = [4.0, 2.0, 1.4, 1.0];
 /// Ratio of effective draws at which the error of plain chains is 1.1 times that of weighted ones.
-const HARDLY_MORE: f64 = 1.21;
+pub(in crate::sampler) const HARDLY_MORE: f64 = 1.21;
 /// Share of the budget for a further search where it leads to plain chains.
-pub(super) const PLAIN_SHARE: f64 = 0.05;
+pub(in crate::sampler) const PLAIN_SHARE: f64 = 0.05;
 
 /// Chains on a weighted posterior, as planned.
 pub(crate) struct WeightedPlan {
@@ -129,10 +130,24 @@ pub(super) fn guessed(
         let share = locate_share(&target.spec);
         return Ok((GradientSearch::guessed(target, parties, budget.split_off(share), mean, precision)?, share));
     };
-    let found = GradientSearch::guessed(target, parties, budget.split_off(share), mean, precision)?;
+    Ok((guessed_frame(target, parties, budget.split_off(share), mean, precision)?, share))
+}
+
+/// Returns the result of a search for a frame, with this part of the budget, that would find a posterior with this mean and precision.
+///
+/// # Errors
+/// Those of [`GradientSearch::guessed`].
+pub(in crate::sampler) fn guessed_frame(
+    target: &Target,
+    parties: &[PartyMetadata],
+    part: Allotment,
+    mean: &[f64],
+    precision: &[Vec<f64>],
+) -> Result<Found, SamplerError> {
+    let found = GradientSearch::guessed(target, parties, part, mean, precision)?;
     let prior = GaussianPrior::of(&target.space);
     let information = Matrix::from_fn(mean.len(), |i, j| precision[i][j] - if i == j { prior.precision[i] } else { 0.0 });
     let records = centred_records(parties).max(1) as f64;
     let frame = ChainFrame::guessed(target.scores()?.as_ref(), &found.coding, &information, records);
-    Ok((Found { frame: Some(frame), ..found }, share))
+    Ok(Found { frame: Some(frame), ..found })
 }

@@ -90,14 +90,15 @@ fn every_regression_is_rehearsed() {
             continue;
         }
         let weighs = more.starts_with("weights");
-        if weighs && !["noisy-statistics", "hmc"].contains(&algorithm) {
+        if weighs && algorithm == "sgld" {
             continue;
         }
+        let sampler = if weighs && algorithm == "penalty" { "[sampler]\nlocate = \"gradients\"\n" } else { "" };
         let text = format!(
             "name = \"r\"\nparties = [\"a\"]\nalgorithm = \"{algorithm}\"\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\n\
              predictors = [\"age\", \"ward\", \"age:ward\"]\n{more}\n[columns]\ny = {outcome}\n\
              age = {{ min = 20, max = 80 }}\nward = {{ levels = [\"a\", \"b\", \"c\"] }}\n\
-             days = {{ min = 0.5, max = 9 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+             days = {{ min = 0.5, max = 9 }}\n{sampler}[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
         );
         let spec = JobSpec::parse(&text).unwrap();
         let (threads, unit) = (Arc::new(Threads::one()), PrivacyUnit::default());
@@ -110,6 +111,9 @@ fn every_regression_is_rehearsed() {
         // A gradient and a remainder of six parameters, each with R.
         let has_leverage = [6 * 7 + 1, 6 * 7 + 6 + 2].iter().all(|length| lengths.contains(length));
         assert_eq!(has_leverage, weighs && algorithm == "hmc", "{kind} {algorithm}: {lengths:?}");
+        // A step of six parameters and the weights.
+        let weighs_steps = lengths.contains(&(6 + 6 * 7 + 1));
+        assert_eq!(algorithm == "penalty" && weighs_steps, weighs && algorithm == "penalty", "{kind} {algorithm}: {lengths:?}");
         let columns = || made.predictors.iter().chain(&made.auxiliary).chain([&made.outcome]);
         assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
         assert!(made.predictors.iter().all(|column| column.iter().any(|x| *x != 0.0)), "{kind}: every level is made up");
