@@ -14,11 +14,11 @@ const CHOSEN: &str = "weights = \"auto\" # chosen: the releases decide if a weig
 const WEIGHTED: [&str; 2] = ["linear", "logistic"];
 
 impl JobSpec {
-    /// Returns whether the outcome is a count with an exposure or an offset.
+    /// Returns whether the outcome is a count with an exposure or an offset that may depend on it, as a follow-up time does.
     #[must_use]
-    pub fn counts_by_exposure(&self) -> bool {
+    pub fn has_open_exposure(&self) -> bool {
         let is_count = matches!(self.model.kind(), "poisson" | "negative_binomial");
-        is_count && self.model.design().is_some_and(|design| design.offset.is_some())
+        is_count && !self.exposure_fixed && self.model.design().is_some_and(|design| design.offset.is_some())
     }
 
     /// Returns the text of a job with `model.weights = "auto"` if it is a regression with weights that releases once and states

@@ -42,6 +42,7 @@ fn stage(progress: &Progress, eigenvalues: [f64; 2], score: [f64; 2]) -> Bounded
         inflation: 1.0,
         squared_slopes: None,
         clipped: vec![0.0; 2],
+        clip_bias: 0.0,
         information_point: None,
     }
 }

@@ -11,7 +11,7 @@ use conclave_common::model::Influence;
 
 /// Predicted noise of an unweighted last stage, in posterior sds, up to which it is preferred: its interval is at most 12 % wider.
 const SMALL: f64 = 0.5;
-/// Ratio to the predicted noise and shift of a weighted one up to which it is preferred.
+/// Ratio to the predicted noise, shift and bias of a weighted one up to which it is preferred.
 const HARDLY_MORE: f64 = 1.1;
 
 impl Progress {
@@ -19,7 +19,7 @@ impl Progress {
     pub(super) fn choose(&mut self, facts: &Facts, seen: &BoundedStage, (left, of_plain): (f64, &PlainNoise<'_>)) {
         let unit = facts.noise_on_the_ball(left);
         let setting = match &facts.counts {
-            Some(_) => Setting::choose_of_count(unit, facts.order),
+            Some(_) => Setting::choose_of_count(unit, facts.order, |clip| self.clip_bias(clip)),
             None => Setting::choose(unit, facts.order, facts.binary.then_some(self.probability)),
         };
         let frame = self.held(facts, self.frame.clone().scaled((facts.radius / setting.radius).sqrt()), setting.clip);
@@ -28,7 +28,8 @@ impl Progress {
         let located = Located { coefficients: &self.coefficients, covariance: covariance(seen), left };
         self.plain_noise = of_plain(&located).unwrap_or_else(|| noise(&plain, clip));
         self.located = Some(seen.clone());
-        let weighted = libm::hypot(noise(&frame, setting.clip), setting.guessed_shift(facts.records, facts.binary));
+        let moved = libm::hypot(setting.guessed_shift(facts.records, facts.binary), self.clip_bias(setting.clip));
+        let weighted = libm::hypot(noise(&frame, setting.clip), moved);
         let is_plain = facts.may_be_plain && self.plain_noise <= SMALL.max(HARDLY_MORE * weighted);
         (self.frame, self.limits) =
             if is_plain { (plain, Some(Limits::Plain(clip))) } else { (frame, Some(Limits::Weighted(setting))) };
