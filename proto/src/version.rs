@@ -291,6 +291,8 @@ mod tests {
             .unwrap()
         };
         assert_eq!(["never", "auto", "always"].map(|weights| least_protocol(&counts(weights))), [3, 9, 9]);
+        let fixed = |weights: &str| JobSpec { exposure_fixed: true, ..counts(weights) };
+        assert_eq!(["never", "auto"].map(|weights| least_protocol(&fixed(weights))), [10, 10]);
     }
 
     /// An end of protocol 5 would take the observed information for another form.

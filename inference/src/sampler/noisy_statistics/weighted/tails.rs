@@ -19,7 +19,7 @@ const LOWER: [f64; 5] = [3.0, 6.0, 12.0, 24.0, 48.0];
 /// A magnitude that stands for a cell, in units of its lower end.
 const MIDDLE: f64 = std::f64::consts::SQRT_2;
 /// Sds of an excess up to which it counts as noise, and where the cell before it has none.
-const SEEN: [f64; 2] = [1.0, 2.0];
+const SEEN: [f64; 2] = [1.0, 3.0];
 
 /// The numbers of records in the tails beyond the model's, by magnitude.
 #[derive(Debug, Clone, PartialEq)]
