@@ -70,6 +70,8 @@ mod tests {
             assert!(JobSpec::parse(&weighted("always")).unwrap_err().to_string().contains("follow-up time"));
             assert!(JobSpec::parse(&weighted("auto")).is_ok());
             assert_eq!(JobSpec::with_chosen_weights(&exposed), exposed);
+            let without = JobSpec::parse(&job(kind, "").replace("[columns]", "exposure_fixed = true\n[columns]")).unwrap_err();
+            assert!(without.key == "model.exposure_fixed" && without.to_string().contains("the model has none"), "{without}");
             let fixed = exposed.replace("exposure = \"e\"", "exposure = \"e\"\nexposure_fixed = true");
             assert!(JobSpec::with_chosen_weights(&fixed).contains("[model]\nweights = \"auto\""));
             assert!(
