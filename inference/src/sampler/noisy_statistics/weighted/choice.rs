@@ -37,6 +37,18 @@ impl Progress {
         self.phase = Phase::Last;
     }
 
+    /// Chooses an unweighted last stage of a count as soon as the releases prefer it, and returns whether they do: further stages and the
+    /// tails would take of its budget. Until the tails are known, the weighted one counts as unbiased.
+    pub(super) fn choose_plain(&mut self, facts: &Facts, seen: &BoundedStage, of: (f64, &PlainNoise<'_>)) -> bool {
+        let mut chosen = self.clone();
+        chosen.choose(facts, seen, of);
+        let is_plain = matches!(chosen.limits, Some(Limits::Plain(_)));
+        if is_plain {
+            *self = chosen;
+        }
+        is_plain
+    }
+
     /// Returns the frame in which every record has weight 1; of a count, every ordinary one.
     fn plain_frame(&self, facts: &Facts) -> LearntFrame {
         if facts.counts.is_some() { self.count_frame(facts) } else { public_frame(facts, self.log_sigma) }

@@ -203,7 +203,7 @@ impl Progress {
     }
 
     /// Learns the frame from a stage.
-    pub(super) fn take_learning(&mut self, facts: &Facts, stage: &BoundedStage) {
+    pub(super) fn take_learning(&mut self, facts: &Facts, stage: &BoundedStage, of: (f64, &PlainNoise<'_>)) {
         self.step(facts, stage, longest(facts, self.stages == 0));
         self.take_probability(facts, stage);
         self.stages += 1;
@@ -220,6 +220,9 @@ impl Progress {
         }
         if (stages >= 2 && most < STILL) || stages >= facts.most_learnt {
             (self.phase, self.stages) = (Phase::Locate, 0);
+            if facts.counts.is_some() && stage.is_seen() {
+                self.choose_plain(facts, stage, of);
+            }
         }
     }
 
@@ -256,10 +259,11 @@ impl Progress {
         // The frame of the stage's images at the new sigma.
         let seen = BoundedStage { frame: self.frame.clone(), ..stage.clone() };
         self.frame = self.held(facts, self.frame.stretched(&stage.information, stretch), facts.search_clip());
-        if ended && facts.counts.is_some() {
-            (self.located, self.phase) = (Some(seen), Phase::Tails);
-        } else if ended {
-            self.choose(facts, &seen, (left, plain));
+        match facts.counts {
+            Some(_) if self.choose_plain(facts, &seen, (left, plain)) => {}
+            Some(_) if ended => (self.located, self.phase) = (Some(seen), Phase::Tails),
+            None if ended => self.choose(facts, &seen, (left, plain)),
+            _ => {}
         }
     }
 

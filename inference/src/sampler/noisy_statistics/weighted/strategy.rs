@@ -216,6 +216,8 @@ impl WeightedStrategy {
     /// Takes the answers of a stage, which is an answer by itself if the job ends there.
     fn take_stage(&mut self, target: &Target, (stage, beside): (BoundedStage, Option<Counts>), (point, left): (QueryPoint, f64)) {
         let (facts, progress) = (&self.facts, &mut self.progress);
+        let (competitor, own) = (self.competitor.as_ref(), of_dispersion(facts, progress));
+        let plain = |at: &Located<'_>| plain_noise(target, competitor, own, at);
         match (progress.phase, progress.limits, beside) {
             (Phase::Last, Some(_), Some(beside)) if facts.is_curved() => {
                 let reserved = if facts.own { self.reserved * OF_DISPERSION / (OF_DISPERSION + OF_INFORMATION) } else { 0.0 };
@@ -227,13 +229,12 @@ impl WeightedStrategy {
                 progress.phase = Phase::Squares;
             }
             (Phase::Learn, ..) => {
-                progress.take_learning(facts, &stage);
+                progress.take_learning(facts, &stage, (left, &plain));
                 self.answered = Some(Answered::of_search(stage, facts));
+                self.hand_over(target, left);
             }
             (_, _, beside) => {
                 let table = beside.map(|counts| ResidualTable::new(&counts.cells, counts.sd));
-                let (competitor, own) = (self.competitor.as_ref(), of_dispersion(facts, progress));
-                let plain = |at: &Located<'_>| plain_noise(target, competitor, own, at);
                 progress.take_locating(facts, &stage, table, (left, &plain));
                 self.answered = Some(Answered::of_search(stage, facts));
                 self.hand_over(target, left);
