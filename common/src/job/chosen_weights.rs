@@ -10,8 +10,8 @@ use super::spec::JobSpec;
 /// The line of the choice.
 const CHOSEN: &str = "weights = \"auto\" # chosen: the releases decide if a weighted fit is sharper";
 
-/// The regressions of which a job that states no weights gets some.
-const WEIGHTED: [&str; 4] = ["linear", "logistic", "poisson", "negative_binomial"];
+/// The regressions of which a job that states no weights gets some. Counts take weights that a job states.
+const WEIGHTED: [&str; 2] = ["linear", "logistic"];
 
 impl JobSpec {
     /// Returns whether the outcome is a count with an exposure or an offset that may depend on it, as a follow-up time does.
@@ -28,8 +28,7 @@ impl JobSpec {
         let (Ok(spec), Ok(file)) = (Self::parse(text), read(text)) else { return text.to_owned() };
         let stated = file.get("model").and_then(|model| model.get("weights")).is_some();
         let once = spec.algorithm == Algorithm::NoisyStatistics && WEIGHTED.contains(&spec.model.kind());
-        // A count whose exposure may depend on the outcome has no weighted fit.
-        if stated || !once || spec.has_open_exposure() || spec.is_by_table(spec.build_model().as_ref()) {
+        if stated || !once || spec.is_by_table(spec.build_model().as_ref()) {
             return text.to_owned();
         }
         let written = with_lines(text, "model", &[CHOSEN]);
@@ -63,17 +62,16 @@ mod tests {
         let never = job("linear", "").replace("[columns]", "weights = \"never\"\n[columns]");
         let chain = job("linear", "").replace("\"auto\"", "\"penalty\"");
         for kind in ["poisson", "negative_binomial"] {
-            assert!(JobSpec::with_chosen_weights(&job(kind, "")).contains("[model]\nweights = \"auto\""));
+            // Counts take the weights that a job states.
+            assert_eq!(JobSpec::with_chosen_weights(&job(kind, "")), job(kind, ""));
             // An exposure may depend on the outcome, unless the job says that it was fixed.
             let exposed = job(kind, "").replace("[columns]", "exposure = \"e\"\n[columns]\ne = { min = 1, max = 2 }");
             let weighted = |weights: &str| exposed.replace("[columns]\ne", &format!("weights = \"{weights}\"\n[columns]\ne"));
             assert!(JobSpec::parse(&weighted("always")).unwrap_err().to_string().contains("follow-up time"));
             assert!(JobSpec::parse(&weighted("auto")).is_ok());
-            assert_eq!(JobSpec::with_chosen_weights(&exposed), exposed);
             let without = JobSpec::parse(&job(kind, "").replace("[columns]", "exposure_fixed = true\n[columns]")).unwrap_err();
             assert!(without.key == "model.exposure_fixed" && without.to_string().contains("the model has none"), "{without}");
             let fixed = exposed.replace("exposure = \"e\"", "exposure = \"e\"\nexposure_fixed = true");
-            assert!(JobSpec::with_chosen_weights(&fixed).contains("[model]\nweights = \"auto\""));
             assert!(
                 JobSpec::parse(&fixed.replace("exposure_fixed = true", "weights = \"always\"\nexposure_fixed = true")).is_ok()
             );

@@ -27,7 +27,9 @@ impl CountFacts {
     /// Returns the facts, if the outcome is a count.
     pub(super) fn of(target: &Target, scores: &dyn ScoreModel) -> Option<Self> {
         let ModelSpec::Regression(regression) = &target.spec.model else { return None };
-        let (_, most) = target.spec.columns.get(&regression.outcome)?.range();
+        let outcome = target.spec.columns.get(&regression.outcome)?;
+        // In counts: a column's range is scaled.
+        let most = outcome.centre() + outcome.half_width();
         let offset = regression.design.offset.is_some().then(|| scores.offset_range().into());
         scores.centres_by_table().then(|| Self { most, own: scores.parameters() > scores.coefficients(), offset })
     }
@@ -51,7 +53,7 @@ impl CountFacts {
         self.law(theta.get(order).map_or(0.0, |a| libm::log(*a))).residuals(self.ends(target, theta, order), clip)
     }
 
-    /// Returns the intercept at which the mean of every record is the least that a kernel tells apart, whatever its offset is. There, a
+    /// Returns the intercept at which the mean of every record is the least that a kernel distinguishes, whatever its offset is. There, a
     /// standardised count is a multiple of the count itself.
     pub(super) fn least_intercept(&self) -> Option<f64> {
         self.offset.map(|[_, high]| -SlopeTable::FARTHEST - 1.0 - high)

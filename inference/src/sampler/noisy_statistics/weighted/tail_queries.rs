@@ -16,7 +16,7 @@ use conclave_common::query::{Query, Round};
 
 /// Share of the budget for the table of residuals, and for that of linear predictors, whose counts are multiplied by small shares.
 const SHARES: [f64; 2] = [0.045, 0.005];
-/// Distance from a typical linear predictor up to which others are told apart.
+/// Distance from a typical linear predictor up to which others have cells of their own.
 const FAR: f64 = 5.0;
 
 /// The pending queries about the tails.
