@@ -221,7 +221,7 @@ fn large_counts_are_sharp_and_honest() {
 }
 
 /// Few records with much larger counts than the model's are missing from a limited score. The tails show it, so that a run has a wider limit or no
-/// answer: without that, all runs have one, with the intercept up to ten claimed sds off.
+/// answer.
 #[test]
 fn heavy_tails_are_seen() {
     let cell = cell(NegativeBinomial, (4, Law::Normal, 9000, 8.0), Twist::HeavyTails, (16, "always"));
@@ -229,7 +229,7 @@ fn heavy_tails_are_seen() {
     println!("{line}");
     let heavy = cell.reasons.iter().filter(|reason| reason.starts_with("the counts' tails are heavier than the model's")).count();
     assert!(heavy + cell.wide_clips >= 14, "{line}");
-    assert!(cell.of_plain.iter().all(|z| z.abs() < 4.0), "{line}");
+    assert!(rms(&cell.of_plain) < 1.5, "{line}");
 }
 
 /// `auto` gives the plain answer where predictors fill their bounds and counts are small; elsewhere the weighted one, which says so.

@@ -69,17 +69,18 @@ fn the_expected_numbers_are_those_of_the_records() {
 /// Heavier tails move the answer by what the clip withholds, over the root of the number of records.
 #[test]
 fn heavier_tails_move_the_answer() {
-    let (records, sd) = (10_000.0, 10.0);
-    let (own, model) = (law(1.0), law(0.3));
-    let (held, _) = under(model, records);
-    let (_, counts) = under(own, records);
-    let expected = Expected::new(model, &table(model), &held);
-    let tails = Tails::new(&Counts { cells: counts.clone(), unusable: 0.0, sd }, &expected, records);
-    let beyond = |k: usize| counts[k] - expected.cells[k];
-    assert!(beyond(5) > sd && beyond(6) > sd, "{:?}", counts);
-    let moved = |clip: f64| (beyond(5) * (4.243 - clip).max(0.0) + beyond(6) * (8.485 - clip).max(0.0)) / 100.0;
-    assert!((tails.bias(3.0) / moved(3.0) - 1.0).abs() < 0.15, "{} {}", tails.bias(3.0), moved(3.0));
-    assert!(tails.bias(3.0) > tails.bias(6.0) && tails.bias(24.0) == 0.0);
+    let (records, law) = (10_000.0, law(0.3));
+    let (held, mut cells) = under(law, records);
+    let expected = Expected::new(law, &table(law), &held);
+    cells.copy_from_slice(&expected.cells);
+    (cells[5], cells[6]) = (cells[5] + 300.0, cells[6] + 200.0);
+    let tails = Tails::new(&Counts { cells, unusable: 0.0, sd: 10.0 }, &expected, records);
+    let root = std::f64::consts::SQRT_2;
+    for (clip, moved) in
+        [(3.0, 300.0 * (3.0 * root - 3.0) + 200.0 * (6.0 * root - 3.0)), (6.0, 200.0 * (6.0 * root - 6.0)), (12.0, 0.0)]
+    {
+        assert!((tails.bias(clip) - moved / 100.0).abs() < 1e-9, "{clip}: {}", tails.bias(clip));
+    }
 }
 
 /// Noise is no excess, a cell holds no more than the one before it, and one behind an empty one needs three sds.
