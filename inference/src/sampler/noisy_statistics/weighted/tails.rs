@@ -56,7 +56,7 @@ impl Tails {
 fn excess(cells: impl Iterator<Item = (f64, f64)>, sd: f64) -> Vec<f64> {
     let mut before = f64::INFINITY;
     let of = |(count, expected): (f64, f64)| {
-        let (excess, sd) = (count - expected, sd.hypot(expected.max(0.0).sqrt()));
+        let (excess, sd) = (count - expected, libm::hypot(sd, expected.max(0.0).sqrt()));
         let held = if excess > SEEN[usize::from(before == 0.0)] * sd { excess } else { 0.0 };
         before = if before == 0.0 { held } else { held.min(before) };
         before
