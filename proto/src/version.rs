@@ -109,6 +109,7 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
+/// - Protocol 10 adds the key `model.exposure_fixed`, which a party of protocol 9 would refuse.
 /// - Protocol 9 adds gradients, remainders and ratios of records with leverage weights, and scores and information of counts with a table of
 ///   expectations. A party of protocol 8 would refuse the key `model.weights` of such jobs.
 /// - Protocol 8 adds scores and information of bounded influence, and tables at a point. A party of protocol 7 would refuse the key
@@ -128,6 +129,7 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
     let of_opening = if spec.aggregation.is_secure() { 4 } else { OLDEST_PROTOCOL };
     let asks_information = spec.asks(QueryKind::Curvature { parameters: 2 });
     let of_model = match spec.model.kind() {
+        _ if spec.exposure_fixed => 10,
         _ if spec.weighs_chains() => 9,
         "poisson" | "negative_binomial" if spec.weights != Weights::Never => 9,
         _ if spec.weights != Weights::Never => 8,
@@ -225,7 +227,7 @@ mod tests {
     fn the_previous_version_is_still_spoken() {
         assert_eq!(ProtocolRange::SUPPORTED.common(ProtocolRange::only(1)), Some(1));
         let hello = ProtocolRange::SUPPORTED.hello("x 1");
-        assert_eq!((hello.oldest, hello.protocol), (1, 9));
+        assert_eq!((hello.oldest, hello.protocol), (1, 10));
     }
 
     /// Only models whose public constants differ in the previous version are refused to it.
@@ -289,6 +291,8 @@ mod tests {
             .unwrap()
         };
         assert_eq!(["never", "auto", "always"].map(|weights| least_protocol(&counts(weights))), [3, 9, 9]);
+        let fixed = |weights: &str| JobSpec { exposure_fixed: true, ..counts(weights) };
+        assert_eq!(["never", "auto"].map(|weights| least_protocol(&fixed(weights))), [10, 10]);
     }
 
     /// An end of protocol 5 would take the observed information for another form.

@@ -24,6 +24,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (facts(&said))
         div.formula { (formula(&spec.model)) }
         @if spec.power != 1.0 { p { "The likelihood is raised to the power " (plain(spec.power)) "." } }
+        @if spec.exposure_fixed { p { "The job states that the exposure was fixed by design." } }
         @if spec.incomplete_rows { p { "Rows with a missing or unusable value are inert: they are counted and contribute zero." } }
         p { "Numeric columns are clamped to their public bounds and coded to [−1, 1] between them; the formula and the priors refer to the "
             "coded values. [column = level] is 1 if the column has that level and 0 otherwise." }

@@ -14,11 +14,11 @@ const CHOSEN: &str = "weights = \"auto\" # chosen: the releases decide if a weig
 const WEIGHTED: [&str; 2] = ["linear", "logistic"];
 
 impl JobSpec {
-    /// Returns whether the outcome is a count with an exposure or an offset.
+    /// Returns whether the outcome is a count with an exposure or an offset that may depend on it, as a follow-up time does.
     #[must_use]
-    pub fn counts_by_exposure(&self) -> bool {
+    pub fn has_open_exposure(&self) -> bool {
         let is_count = matches!(self.model.kind(), "poisson" | "negative_binomial");
-        is_count && self.model.design().is_some_and(|design| design.offset.is_some())
+        is_count && !self.exposure_fixed && self.model.design().is_some_and(|design| design.offset.is_some())
     }
 
     /// Returns the text of a job with `model.weights = "auto"` if it is a regression with weights that releases once and states
@@ -62,12 +62,19 @@ mod tests {
         let never = job("linear", "").replace("[columns]", "weights = \"never\"\n[columns]");
         let chain = job("linear", "").replace("\"auto\"", "\"penalty\"");
         for kind in ["poisson", "negative_binomial"] {
-            // Counts take the weights that a job states. An exposure may depend on the outcome.
+            // Counts take the weights that a job states.
             assert_eq!(JobSpec::with_chosen_weights(&job(kind, "")), job(kind, ""));
+            // An exposure may depend on the outcome, unless the job says that it was fixed.
             let exposed = job(kind, "").replace("[columns]", "exposure = \"e\"\n[columns]\ne = { min = 1, max = 2 }");
             let weighted = |weights: &str| exposed.replace("[columns]\ne", &format!("weights = \"{weights}\"\n[columns]\ne"));
             assert!(JobSpec::parse(&weighted("always")).unwrap_err().to_string().contains("follow-up time"));
             assert!(JobSpec::parse(&weighted("auto")).is_ok());
+            let without = JobSpec::parse(&job(kind, "").replace("[columns]", "exposure_fixed = true\n[columns]")).unwrap_err();
+            assert!(without.key == "model.exposure_fixed" && without.to_string().contains("the model has none"), "{without}");
+            let fixed = exposed.replace("exposure = \"e\"", "exposure = \"e\"\nexposure_fixed = true");
+            assert!(
+                JobSpec::parse(&fixed.replace("exposure_fixed = true", "weights = \"always\"\nexposure_fixed = true")).is_ok()
+            );
         }
         for text in [never, chain, job("linear", "[release]\nstages = [0.5, 0.5]\n"), "no job".to_owned()] {
             assert_eq!(JobSpec::with_chosen_weights(&text), text);

@@ -63,8 +63,8 @@ impl ReleaseSpec {
     /// Maximum number of rounds of a job that weights records: a table of outcomes, stages that learn the frame and that locate the
     /// answer, the last stage and two sums of squares.
     pub const MOST_WEIGHTED_ROUNDS: u64 = 14;
-    /// Further rounds of a weighted regression of counts: its information half way to the answer, and the dispersion.
-    pub const MORE_ROUNDS_OF_COUNTS: u64 = 2;
+    /// Further rounds of a weighted regression of counts: its tails, its information half way to the answer, and the dispersion.
+    pub const MORE_ROUNDS_OF_COUNTS: u64 = 3;
     /// Largest number of cells per coefficient, plus one in total, of a table that a job uses without naming it. Up to it, a
     /// table's error is no larger than that of score stages that converge, in simulations over designs of up to seven columns.
     pub const CELLS_PER_COEFFICIENT: usize = 3;

@@ -64,6 +64,7 @@ crate::settings! {
         df: Option<f64> => within(0.5..=1e6),
         offset: Option<String>,
         exposure: Option<String>,
+        exposure_fixed: bool = false,
         weights: Weights = Weights::Never => one_of(&Weights::ALL.map(|weights| (weights.as_str(), weights))),
     }
 }

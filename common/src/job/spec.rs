@@ -34,6 +34,8 @@ pub struct JobSpec {
     pub power: f64,
     /// Whether records with unusual predictors or residuals count less.
     pub weights: Weights,
+    /// True if the exposure or offset of a count is declared to be fixed by design, so that it does not depend on the outcome.
+    pub exposure_fixed: bool,
     /// True if parties may hold unusable rows, which count and contribute exactly zero. See [`JobSpec::spares_inert_rows`].
     pub incomplete_rows: bool,
     /// Public bounds by column name.

@@ -143,11 +143,12 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<Fact> {
         Weights::Auto => "; records with unusual predictors or outcomes may count less",
         Weights::Always => "; records with unusual predictors or outcomes count less",
     };
+    let fixed = if spec.exposure_fixed { "; the analyst states that the exposure was fixed by design" } else { "" };
     let power =
         if spec.power == 1.0 { String::new() } else { format!(", likelihood raised to the power {}", figure(spec.power)) };
     let inert = if spec.incomplete_rows { "; unusable rows are counted and contribute zero" } else { "" };
     let mut facts = vec![
-        fact("model", format!("{}{power}{weights}{inert}", spec.model.describe())),
+        fact("model", format!("{}{power}{weights}{fixed}{inert}", spec.model.describe())),
         fact("columns", columns.join("; ")),
         fact("queries", queries(spec)),
         fact("parties", spec.parties.join(", ")),

@@ -125,9 +125,9 @@ fn check_weights(spec: &JobSpec) -> Result<(), JobError> {
         return Ok(());
     }
     let ReleaseSpec { stages, curvature_share, table, .. } = &spec.release;
-    if spec.weights == Weights::Always && spec.counts_by_exposure() {
-        let message = "a count with an exposure or an offset has no weighted fit, since a follow-up time may depend on the outcome: leave out \
-                       `model.exposure` and `model.offset`, or state weights = \"never\"";
+    if spec.weights == Weights::Always && spec.has_open_exposure() {
+        let message = "a count with an exposure or an offset has no weighted fit unless it was fixed by design, since a follow-up time may depend \
+                       on the outcome: state exposure_fixed = true if it was, or weights = \"never\"";
         return Err(JobError::new("model.weights", message));
     }
     if spec.power != 1.0 {

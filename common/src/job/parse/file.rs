@@ -44,6 +44,7 @@ impl JobSpec {
         let columns = raw.columns;
         columns::check_names(&columns)?;
         let (power, weights, incomplete_rows) = (raw.model.power, raw.model.weights, raw.model.incomplete_rows);
+        let exposure_fixed = raw.model.exposure_fixed;
         let written = file.get("model").and_then(Value::as_table).into_iter().flat_map(Table::keys);
         let model = model::model(raw.model, written, &columns)?;
         let names = model.parameter_names();
@@ -68,6 +69,7 @@ impl JobSpec {
             model,
             power,
             weights,
+            exposure_fixed,
             incomplete_rows,
             columns,
             priors,

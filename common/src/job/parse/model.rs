@@ -15,8 +15,8 @@ const OF_ALL: [&str; 4] = ["kind", "outcome", "power", "incomplete_rows"];
 const TAKES: &[(&str, &[&str])] = &[
     ("logistic", &["predictors", "intercept", "offset", "weights"]),
     ("linear", &["predictors", "intercept", "offset", "sd", "weights"]),
-    ("poisson", &["predictors", "intercept", "offset", "exposure", "weights"]),
-    ("negative_binomial", &["predictors", "intercept", "offset", "exposure", "weights"]),
+    ("poisson", &["predictors", "intercept", "offset", "exposure", "exposure_fixed", "weights"]),
+    ("negative_binomial", &["predictors", "intercept", "offset", "exposure", "exposure_fixed", "weights"]),
     ("student_t", &["predictors", "intercept", "offset", "df"]),
     ("gaussian_mean", &["sd"]),
     ("bernoulli", &[]),

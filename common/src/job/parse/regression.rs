@@ -126,6 +126,11 @@ fn expand(term: usize, names: &[&str], columns: &Columns) -> Result<Vec<Feature>
 
 fn offset(raw: &RawModel, outcome: &str, columns: &Columns) -> Result<Option<Offset>, JobError> {
     let (key, name, offset) = match (&raw.offset, &raw.exposure) {
+        (None, None) if raw.exposure_fixed => {
+            let message = "states that an exposure is fixed by design, but the model has none: name it in `model.exposure`, or on the log \
+                           scale in `model.offset`, or leave this out";
+            return Err(JobError::new("model.exposure_fixed", message));
+        }
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
             let message = "give either `offset` or `exposure`: an exposure is an offset that enters by its logarithm";

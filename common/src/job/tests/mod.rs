@@ -159,6 +159,7 @@ fn every_fault_names_its_key() {
         ("[\"age\", \"bmi\"]", "[\"age\"]\noffset = \"bmy\"", "columns.bmy", "no public bounds"),
         ("[\"age\", \"bmi\"]", "[\"age\"]\noffset = \"readmitted\"", "model.offset", "twice"),
         ("[\"age\", \"bmi\"]", "[\"age\"]\nexposure = \"bmi\"", "model.exposure", "does not take"),
+        ("[\"age\", \"bmi\"]", "[\"age\"]\nexposure_fixed = true", "model.exposure_fixed", "does not take"),
         ("[\"age\", \"bmi\"]", "[\"age\"]\nsd = 1.0", "model.sd", "does not take"),
         ("bmi = { min = 10, max = 60 }", "bmi = { mim = 10, max = 60 }", "columns.bmi.mim", "did you mean `min`"),
         ("readmitted = { binary = true }", "readmitted = { min = 0, max = 1 }", "columns.readmitted", "binary = true"),

@@ -296,3 +296,39 @@ fn a_table_has_its_bounds() {
         assert!(SlopeTable::new(&numbers, CLIP).is_none(), "{at} {value}");
     }
 }
+
+/// The tables from which tails and exposures are read. Neighbours differ by one record in each of two cells: the charged root of 2.
+/// Squared lengths in a frame of the intercept alone are informations; and where every mean is the least one, a count has its own
+/// cell whatever its exposure is.
+#[test]
+fn tables_tell_tails_linear_predictors_and_counts_apart() {
+    let spec = JobSpec::parse(
+        "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nkind = \"poisson\"\noutcome = \"y\"\n\
+         predictors = [\"a\", \"b\"]\nexposure = \"e\"\nexposure_fixed = true\nweights = \"always\"\n[columns]\n\
+         y = { min = 0, max = 1000 }\na = { min = -1, max = 1 }\nb = { min = -1, max = 1 }\ne = { min = 1, max = 20 }\n\
+         [privacy]\nepsilon = 1\ndelta = 1e-6\n",
+    );
+    let (model, unit) = (spec.unwrap().build_model(), conclave_privacy::mechanism::QueryKind::COUNT_UNIT as f64);
+    let counts = |at: &[f64], influence, edges: &[f64], ([y, a, b], exposure): ([f64; 3], f64)| -> Vec<f64> {
+        let data = ModelData { auxiliary: vec![vec![f64::ln(exposure)]], ..data([y, a, b]) };
+        let cells = Summand::Cells { at, influence, edges };
+        sums(model.as_ref(), &data, &[cells]).remove(0).open_components_for_test().iter().map(|x| *x as f64 / unit).collect()
+    };
+    let place = |counts: &[f64]| counts.iter().position(|count| *count == 1.0).unwrap();
+    // The mean is e^(0.4 + 0.6 - 0.5) times the exposure.
+    let (at, edges) = (&POINT[..3], [-6.0, -3.0, 3.0, 6.0]);
+    let tail = |y: f64, exposure: f64| counts(at, None, &edges, ([y, 1.0, 1.0], exposure));
+    let mean = 10.0 * f64::exp(0.5);
+    assert_eq!([0.0, 17.0, (mean + 4.0 * mean.sqrt()).round(), 1000.0].map(|y| place(&tail(y, 10.0))), [1, 2, 3, 4]);
+    assert_eq!(distance(&tail(0.0, 10.0), &tail(1000.0, 10.0)), f64::sqrt(2.0));
+    let numbers = [frame(false, [[1.0, 0.0, 0.0], [0.0; 3], [0.0; 3]], CLIP), table(ENDS, |_| [0.0; 2])].concat();
+    let informations = [0.9, 1.1, 1.9].map(|of| of * mean);
+    let length = |exposure: f64| place(&counts(at, Influence::new(&numbers, 3), &informations, ([3.0, 1.0, 1.0], exposure)));
+    assert_eq!([8.0, 10.0, 15.0, 20.0].map(length), [0, 1, 2, 3]);
+    let least = [-SlopeTable::FARTHEST - 1.0 - f64::ln(20.0), 0.0, 0.0];
+    let edges: Vec<f64> = [0.5, 1.5, 3.5].iter().map(|y| y * f64::exp(0.5 * SlopeTable::FARTHEST)).collect();
+    for exposure in [1.0, 7.0, 20.0] {
+        let cell = |y: f64| place(&counts(&least, None, &edges, ([y, 0.3, -1.0], exposure)));
+        assert_eq!([0.0, 1.0, 2.0, 3.0, 4.0, 900.0].map(cell), [0, 1, 2, 2, 3, 3]);
+    }
+}

@@ -105,6 +105,9 @@ pub struct Weighted {
     pub mean_weight: f64,
     /// Posterior sds by which an unweighted answer typically differs where the model does not hold.
     pub shift: f64,
+    /// Posterior sds by which the limit on a count's residuals moves the answer, by the numbers of records in the tails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_bias: Option<f64>,
     /// Predicted noise of an unweighted answer at this budget, or Monte Carlo error of unweighted chains, in posterior sds.
     pub plain_noise: f64,
     /// The published T of the last score, by rows: with `r = |T x| sqrt(I)` a record has the weight `min(1, 1/r, trace/r²)`. Its columns
@@ -269,6 +272,19 @@ impl Inference {
         if value.is_nan() || value > STEP {
             self.reasons.push(format!(
                 "the last query was too far from the dispersion: the step of its logarithm is {value:.2}, above the limit of {STEP}"
+            ));
+        }
+        self
+    }
+
+    /// Adds the check that the tails of a count are not much heavier than the model's: by how many posterior sds the clip moves the answer.
+    pub(crate) fn with_tails_check(mut self, value: f64, clip: f64) -> Self {
+        const BIAS: f64 = 1.0;
+        self.checks.push(Check { name: "clip_bias", value, limit: BIAS });
+        if value.is_nan() || value > BIAS {
+            self.reasons.push(format!(
+                "the counts' tails are heavier than the model's: the limit of {clip} sds on a residual moves the answer by about {value:.1} \
+                 posterior sds, above the limit of {BIAS}"
             ));
         }
         self

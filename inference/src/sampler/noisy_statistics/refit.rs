@@ -62,6 +62,7 @@ impl RetainedCoefficients {
     pub(crate) fn of(old: &JobSpec, new: &JobSpec) -> Result<Self, RefitError> {
         let alike = old.algorithm == new.algorithm
             && old.weights == new.weights
+            && old.exposure_fixed == new.exposure_fixed
             && old.parties == new.parties
             && old.columns == new.columns;
         // A smaller linear model may have no table of its own.

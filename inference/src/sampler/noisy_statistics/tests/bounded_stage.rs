@@ -15,6 +15,7 @@ fn stage(score_sd: f64, information_sd: f64, inflation: f64) -> BoundedStage {
         inflation,
         squared_slopes: None,
         clipped: vec![0.0; 2],
+        clip_bias: 0.0,
         information_point: None,
     }
 }

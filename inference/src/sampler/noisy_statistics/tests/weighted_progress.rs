@@ -43,6 +43,7 @@ fn stage(progress: &Progress, eigenvalues: [f64; 2], score: [f64; 2]) -> Bounded
         inflation: 1.0,
         squared_slopes: None,
         clipped: vec![0.0; 2],
+        clip_bias: 0.0,
         information_point: None,
     }
 }
@@ -71,10 +72,10 @@ fn learning_widens_the_frame_until_it_stands_still() {
     let (facts, mut progress) = (facts(), Progress::new(&facts(), 0.0));
     progress.phase = Phase::Learn;
     let before = progress.frame.matrix()[(1, 1)];
-    progress.take_learning(&facts, &stage(&progress, [2500.0, 100.0], [0.0; 2]));
+    progress.take_learning(&facts, &stage(&progress, [2500.0, 100.0], [0.0; 2]), &ahead(0.9));
     let widened = progress.frame.matrix()[(1, 1)] / before;
     assert!((4.5..5.2).contains(&widened) && progress.phase == Phase::Learn, "{widened}");
-    progress.take_learning(&facts, &stage(&progress, [2500.0, 2300.0], [0.0; 2]));
+    progress.take_learning(&facts, &stage(&progress, [2500.0, 2300.0], [0.0; 2]), &ahead(0.9));
     assert_eq!(progress.phase, Phase::Locate);
 }
 
@@ -143,7 +144,7 @@ fn a_binary_outcome_is_located_by_its_linear_predictor() {
     // A frame of 2 / (2 * .5): the mean of kappa times the information is .04, that of a probability of .09.
     let frame = progress.frame.matrix()[(0, 0)];
     let mean = 0.04 * facts.records * frame * frame;
-    progress.take_learning(&facts, &stage(&progress, [mean, 100.0], [0.0; 2]));
+    progress.take_learning(&facts, &stage(&progress, [mean, 100.0], [0.0; 2]), &ahead(0.9));
     assert!(
         (binary::kappa(1.5, progress.probability) * binary::root(progress.probability).powi(2) - 0.04).abs() < 1e-3,
         "{}",

@@ -6,7 +6,8 @@
 //! the residual `r`, `E psi r = kappa` for a normal one (Stein's identity), and `w² <= w`. `tau` is at least 1, for tails that are heavier
 //! than the model's. For a binary outcome it is a released ratio of at most 1: the sum of `w kappa²|v|²`, about the variance of the
 //! score, which has the squared weight, over that of `w kappa |v|²`. An allowance `J a (J a)'` is added for a move `a` of the coefficients
-//! by the clip of a plain fit, and another one for what an information that changes with the coefficients leaves out of the step.
+//! by the clip of a plain fit, `b² J` for one of a count whose tails are heavier than the model's, and another one for what an information
+//! that changes with the coefficients leaves out of the step.
 
 use super::learnt_frame::LearntFrame;
 use crate::sampler::matrix::{Matrix, dot};
@@ -44,6 +45,8 @@ pub(super) struct BoundedStage {
     pub(super) squared_slopes: Option<f64>,
     /// Move of each coefficient that the clip may cause; an allowance.
     pub(super) clipped: Vec<f64>,
+    /// Posterior sds by which the clip of a count moves the answer in some direction; an allowance.
+    pub(super) clip_bias: f64,
     /// `None` if the information is the same everywhere.
     pub(super) information_point: Option<InformationPoint>,
 }
@@ -113,7 +116,7 @@ impl BoundedStage {
         let clipped = positive.apply(&self.frame.coordinates(&self.clipped));
         positive
             .clone()
-            .scaled(self.inflation)
+            .scaled(self.inflation + self.clip_bias * self.clip_bias)
             .plus(&Matrix::identity(step.len()), round)
             .plus(&Matrix::outer(step, of_information), 1.0)
             .plus(&Matrix::outer(&clipped, 1.0), 1.0)

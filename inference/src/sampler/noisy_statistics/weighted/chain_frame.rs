@@ -89,6 +89,7 @@ impl ChainFrame {
             share_cut,
             mean_weight,
             shift,
+            clip_bias: None,
             plain_noise,
             frame: Vec::new(),
             at: Vec::new(),

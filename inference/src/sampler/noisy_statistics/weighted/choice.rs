@@ -11,7 +11,7 @@ use conclave_common::model::Influence;
 
 /// Predicted noise of an unweighted last stage, in posterior sds, up to which it is preferred: its interval is at most 12 % wider.
 const SMALL: f64 = 0.5;
-/// Ratio to the predicted noise and shift of a weighted one up to which it is preferred.
+/// Ratio to the predicted noise, shift and bias of a weighted one up to which it is preferred.
 const HARDLY_MORE: f64 = 1.1;
 
 impl Progress {
@@ -20,7 +20,7 @@ impl Progress {
         let left = ahead.left;
         let unit = facts.noise_on_the_ball(left);
         let setting = match &facts.counts {
-            Some(_) => Setting::choose_of_count(unit, facts.order),
+            Some(_) => Setting::choose_of_count(unit, facts.order, |clip| self.clip_bias(clip)),
             None => Setting::choose(unit, facts.order, facts.binary.then_some(self.probability)),
         };
         let frame = self.held(facts, self.frame.clone().scaled((facts.radius / setting.radius).sqrt()), setting.clip);
@@ -29,7 +29,8 @@ impl Progress {
             let of_coefficients = libm::hypot(predicted_noise(facts, seen, (frame, clip), left), shift);
             self.with_sigma(facts, of_coefficients, ahead)
         };
-        let weighted = noise(&frame, setting.clip, setting.guessed_shift(facts.records, facts.binary));
+        let moved = libm::hypot(setting.guessed_shift(facts.records, facts.binary), self.clip_bias(setting.clip));
+        let weighted = noise(&frame, setting.clip, moved);
         let located = Located { coefficients: &self.coefficients, covariance: covariance(seen), left };
         let elsewhere = (ahead.plain)(&located);
         // A binary outcome and a count have no unweighted last stage in this search.
@@ -60,6 +61,18 @@ impl Progress {
         let of_score = OF_SCORE / (1.0 - OF_INFORMATION - part);
         let squares = facts.order as f64 * of_coefficients * of_coefficients * of_score + of_sigma * of_sigma;
         (squares / (facts.order as f64 + 1.0)).sqrt()
+    }
+
+    /// Chooses an unweighted last stage of a count as soon as the releases prefer it, and returns whether they do: further stages and the
+    /// tails would take of its budget. Until the tails are known, the weighted one counts as unbiased.
+    pub(super) fn choose_plain(&mut self, facts: &Facts, seen: &BoundedStage, ahead: &Ahead<'_>) -> bool {
+        let mut chosen = self.clone();
+        chosen.choose(facts, seen, ahead);
+        let is_plain = matches!(chosen.limits, Some(Limits::Plain(_)));
+        if is_plain {
+            *self = chosen;
+        }
+        is_plain
     }
 
     /// Returns the frame in which every record has weight 1; of a count, every ordinary one.

@@ -97,6 +97,25 @@ impl CountLaw {
         [centre + clip * (1.0 - all).max(0.0), slope + clip * (-sum).max(0.0)]
     }
 
+    /// Returns the probabilities of the cells between edges of the standardised count, which ascend.
+    pub(super) fn cells(self, eta: f64, edges: &[f64]) -> Vec<f64> {
+        let mean = libm::exp(eta);
+        let sd = (mean * self.widened(mean)).sqrt();
+        let (mut shares, mut all, mut cell) = (vec![0.0; edges.len() + 1], 0.0, 0);
+        self.each(mean, |y, p| {
+            while edges.get(cell).is_some_and(|edge| (y - mean) / sd >= *edge) {
+                cell += 1;
+            }
+            if cell == edges.len() || 1.0 - all < 1e-14 {
+                return false;
+            }
+            (shares[cell], all) = (shares[cell] + p, all + p);
+            true
+        });
+        shares[cell] += (1.0 - all).max(0.0);
+        shares
+    }
+
     /// Returns the expectation of the clipped standardised count, and kappa.
     pub(super) fn of_residual(self, eta: f64, clip: f64) -> [f64; 2] {
         let mean = libm::exp(eta);

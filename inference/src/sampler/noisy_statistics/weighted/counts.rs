@@ -1,10 +1,12 @@
 //! The start of the search for a count by a table of outcomes, its dispersion and its typical record.
 
 use super::count_facts::{CountFacts, LEAST_PREDICTOR};
+use super::exposures::Exposures;
 use super::learnt_frame::LearntFrame;
 use super::plan::Facts;
 use super::progress::{Phase, Progress};
 use super::queries::Counts;
+use conclave_common::model::SlopeTable;
 
 /// Bounds of the first dispersion.
 const DISPERSIONS: (f64, f64) = (0.1, 10.0);
@@ -16,26 +18,29 @@ const MIDDLE: f64 = 1.35;
 const INFORMATION: (f64, f64) = (0.1, 10.0);
 
 impl Progress {
-    /// Returns the edges of the table of outcomes at linear predictors of 0, in sds of a count there.
+    /// Returns the edges of the table of outcomes in sds of a count, at linear predictors of 0; with an offset, at the least ones.
     pub(super) fn count_edges(&self, counts: &CountFacts) -> Vec<f64> {
-        let sd = (1.0 + counts.law(self.log_sigma).dispersion).sqrt();
-        (0..counts.cells() - 1).map(|k| (libm::pow(2.0, k as f64) - 1.5) / sd).collect()
+        let mean = if counts.offset.is_some() { libm::exp(-SlopeTable::FARTHEST) } else { 1.0 };
+        let sd = (mean * (1.0 + counts.law(self.log_sigma).dispersion * mean)).sqrt();
+        (0..counts.cells() - 1).map(|k| (libm::pow(2.0, k as f64) - 0.5 - mean) / sd).collect()
     }
 
-    /// Starts at the mean and the dispersion of a table of outcomes.
-    pub(super) fn take_counts(&mut self, facts: &Facts, counts: &CountFacts, table: &Counts) {
+    /// Starts at the mean and the dispersion of a table of outcomes of records with these exposures.
+    pub(super) fn take_counts(&mut self, facts: &Facts, counts: &CountFacts, (table, exposures): (&Counts, Exposures)) {
         let held: Vec<f64> = table.cells.iter().map(|count| if *count > 2.0 * table.sd { *count } else { 1e-9 }).collect();
         let value = |k: usize| if k < 2 { k as f64 } else { MIDDLE * libm::pow(2.0, (k - 1) as f64) };
         let all: f64 = held.iter().sum();
         let moment = |of: &dyn Fn(f64) -> f64| held.iter().enumerate().map(|(k, n)| n / all * of(value(k))).sum::<f64>();
         let mean = moment(&|y| y).max(LEAST_MEAN);
-        let variance = moment(&|y| y * y) - mean * mean;
+        let rate = mean / exposures.mean;
         if counts.own {
-            let dispersion = ((variance - mean) / (mean * mean)).clamp(DISPERSIONS.0, DISPERSIONS.1);
+            // Of a count with the mean `m`, `y² - y` has the expectation `(1 + a) m²`.
+            let squares = moment(&|y| y * y) - mean;
+            let dispersion = (squares / (rate * rate * exposures.square) - 1.0).clamp(DISPERSIONS.0, DISPERSIONS.1);
             self.move_dispersion(facts, libm::log(dispersion) - self.log_sigma);
         }
         if let Some(intercept) = self.coefficients.first_mut().filter(|_| facts.has_intercept) {
-            *intercept = libm::log(mean);
+            *intercept = libm::log(rate);
         }
         let information = counts.law(self.log_sigma).information(libm::log(mean));
         (self.count_information, self.first_information) = (information, information);

@@ -13,7 +13,10 @@
 //! | `binary` | its typical record |
 //! | `count_facts` | the public facts of a count's outcome |
 //! | `counts` | the start of the search for a count, and its typical record |
+//! | `exposures` | the exposures of a count |
 //! | `count_law` | the law of a count, and the tables of its expectations that queries state |
+//! | `predictor_table` | the released table of a count's linear predictors |
+//! | `tails`, `tail_queries` | the tails of a count against those of its model, and the queries about them |
 //! | `dispersion`, `dispersion_score` | the queries about the dispersion of a count, and its estimate |
 //! | `residual_table` | the released table of standardised residuals |
 //! | `setting` | the radius and the clip of the last stage, and the noise that they leave |
@@ -41,9 +44,11 @@ mod count_law;
 mod counts;
 mod dispersion;
 mod dispersion_score;
+mod exposures;
 mod half_way;
 mod learnt_frame;
 mod plan;
+mod predictor_table;
 mod progress;
 mod queries;
 mod residual_table;
@@ -52,6 +57,8 @@ mod setting;
 mod squares;
 mod squares_clip;
 mod strategy;
+mod tail_queries;
+mod tails;
 
 pub(crate) use bounded_stage::PlainOutlook;
 pub(crate) use chain_frame::ChainFrame;

@@ -84,7 +84,9 @@ impl Facts {
         parties: &[PartyMetadata],
         budget: &Allotment,
     ) -> Result<Option<Self>, SamplerError> {
-        if target.spec.counts_by_exposure() {
+        let counts = CountFacts::of(target, scores);
+        let can_start = counts.as_ref().is_none_or(|counts| counts.can_start(target, scores.has_intercept()));
+        if target.spec.has_open_exposure() || !can_start {
             return Ok(None);
         }
         let Some((records, known)) = records(&target.spec, parties)? else { return Ok(None) };
@@ -94,7 +96,7 @@ impl Facts {
             order,
             own: dimension > order,
             binary: scores.moments_outcome().is_none() && !scores.centres_by_table(),
-            counts: CountFacts::of(target, scores),
+            counts,
             records,
             known,
             parties: parties.len() as f64,

@@ -8,6 +8,7 @@ use super::plan::{Facts, Known};
 use super::queries::Counts;
 use super::residual_table::{LEAST_FAR, ResidualTable};
 use super::setting::Limits;
+use super::tails::Tails;
 use crate::sampler::matrix::dot;
 
 /// Number of cells of the table of outcomes.
@@ -44,6 +45,8 @@ pub(super) enum Phase {
     Learn,
     /// A score, an information and a table of residuals.
     Locate,
+    /// The tables of a count's tails.
+    Tails,
     /// The score and the information of the answer, and a table of lengths.
     Last,
     /// The information of a binary outcome or a count half way to the answer, and the variance of the score of a binary one.
@@ -69,6 +72,8 @@ pub(super) struct Progress {
     pub(super) first_information: f64,
     /// The last released score of a count's dispersion.
     pub(super) dispersion: Option<DispersionScore>,
+    /// The tails of a count.
+    pub(super) tails: Option<Tails>,
     /// The last table of residuals, and their scale in units of those that it assumes.
     pub(super) table: Option<(ResidualTable, f64)>,
     /// The limits of the last stage.
@@ -96,6 +101,7 @@ impl Progress {
             count_information: 1.0,
             first_information: 1.0,
             dispersion: None,
+            tails: None,
             table: None,
             limits: None,
             plain_noise: 0.0,
@@ -127,9 +133,6 @@ impl Progress {
 
     /// Starts where the outcomes are.
     pub(super) fn take_outcomes(&mut self, facts: &Facts, counts: &Counts) {
-        if let Some(of_counts) = &facts.counts {
-            return self.take_counts(facts, of_counts, counts);
-        }
         let ((centre, half), cells) = (facts.outcome, OUTCOMES as f64);
         let held: Vec<f64> = counts.cells.iter().map(|count| if *count > 2.0 * counts.sd { *count } else { 1e-9 }).collect();
         let value = |k: usize| centre + half * ((2.0 * k as f64 + 1.0) / cells - 1.0);
@@ -203,7 +206,7 @@ impl Progress {
     }
 
     /// Learns the frame from a stage.
-    pub(super) fn take_learning(&mut self, facts: &Facts, stage: &BoundedStage) {
+    pub(super) fn take_learning(&mut self, facts: &Facts, stage: &BoundedStage, ahead: &Ahead<'_>) {
         self.step(facts, stage, longest(facts, self.stages == 0));
         self.take_probability(facts, stage);
         self.stages += 1;
@@ -220,6 +223,9 @@ impl Progress {
         }
         if (stages >= 2 && most < STILL) || stages >= facts.most_learnt {
             (self.phase, self.stages) = (Phase::Locate, 0);
+            if facts.counts.is_some() && stage.is_seen() {
+                self.choose_plain(facts, stage, ahead);
+            }
         }
     }
 
@@ -249,9 +255,25 @@ impl Progress {
         // The frame of the stage's images at the new sigma.
         let seen = BoundedStage { frame: self.frame.clone(), ..stage.clone() };
         self.frame = self.held(facts, self.frame.stretched(&stage.information, stretch), facts.search_clip());
-        if ended {
+        match facts.counts {
+            Some(_) if self.choose_plain(facts, &seen, ahead) => {}
+            Some(_) if ended => (self.located, self.phase) = (Some(seen), Phase::Tails),
+            None if ended => self.choose(facts, &seen, ahead),
+            _ => {}
+        }
+    }
+
+    /// Takes a count's tails, and chooses the limits of the last stage as [`Self::take_locating`] does.
+    pub(super) fn take_tails(&mut self, facts: &Facts, tails: Tails, ahead: &Ahead<'_>) {
+        self.tails = Some(tails);
+        if let Some(seen) = self.located.take() {
             self.choose(facts, &seen, ahead);
         }
+    }
+
+    /// Returns by how many posterior sds a clip moves the answer, by the tails.
+    pub(super) fn clip_bias(&self, clip: f64) -> f64 {
+        self.tails.as_ref().map_or(0.0, |tails| tails.bias(clip))
     }
 
     /// Returns the clip, in sds, beyond which no residual is seen.

@@ -57,6 +57,14 @@ impl QueryPoint {
         Self { theta, influence, limit: clip, trace: PLAIN_TRACE }.with_table(Some(table.clone()))
     }
 
+    /// Returns the point of a table of information about the linear predictor, of a job with an intercept.
+    pub(super) fn of_intercept(theta: Vec<f64>, clip: f64, table: CountTable) -> Self {
+        let mut influence = vec![0.0; Frame::length(theta.len())];
+        influence[0] = 1.0;
+        influence.extend([clip, PLAIN_TRACE]);
+        Self { theta, influence, limit: clip, trace: PLAIN_TRACE }.with_table(Some(table))
+    }
+
     /// Asks for the sum of kappa of the own parameter: one number.
     pub(super) fn own_information(&self, of: (&Target, &mut Allotment), share: f64) -> Result<Query, SamplerError> {
         self.ask(of, QueryKind::Curvature { parameters: 1 }, &self.influence, share)

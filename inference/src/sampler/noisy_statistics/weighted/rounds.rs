@@ -1,12 +1,14 @@
 //! The queries of each round of a weighted regression, and their shares of the budget.
 
 use super::dispersion::PendingDispersion;
+use super::exposures::Exposures;
 use super::half_way::VARIANCE_SHARE;
 use super::progress::Phase;
 use super::queries::QueryPoint;
 use super::residual_table::ResidualTable;
 use super::setting::{Lengths, Limits, OF_DISPERSION, OF_INFORMATION, TRACE, part_for_squares};
 use super::strategy::WeightedStrategy;
+use super::tail_queries::PendingTails;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::target::Target;
@@ -31,11 +33,8 @@ impl WeightedStrategy {
         let left = budget.left();
         let (point, queries) = match (self.progress.phase, &self.half_way) {
             (Phase::Count, _) => self.ask_table((target, budget), &[0.0], COUNT_SHARE)?,
-            (Phase::Outcomes, _) => {
-                let edges = self.progress.outcome_edges(&self.facts);
-                let share = if self.facts.counts.is_some() { COUNTS_SHARE } else { OUTCOMES_SHARE };
-                self.ask_table((target, budget), &edges, share)?
-            }
+            (Phase::Outcomes, _) => self.ask_outcomes(target, budget)?,
+            (Phase::Tails, _) => self.ask_tails((target, budget))?,
             (Phase::HalfWay, Some(half_way)) => {
                 let queries = half_way.ask(target, budget)?.into_iter().enumerate().map(numbered).collect();
                 (half_way.point().clone(), queries)
@@ -62,6 +61,21 @@ impl WeightedStrategy {
         Ok(queries)
     }
 
+    /// Asks for the table of outcomes, and for that of a count's exposures.
+    fn ask_outcomes(&mut self, target: &Target, budget: &mut Allotment) -> Result<(QueryPoint, Vec<Query>), SamplerError> {
+        let edges = self.progress.outcome_edges(&self.facts);
+        let share = if self.facts.counts.is_some() { COUNTS_SHARE } else { OUTCOMES_SHARE };
+        let Some(counts) = &self.facts.counts else { return self.ask_table((target, budget), &edges, share) };
+        let Some(intercept) = counts.least_intercept() else { return self.ask_table((target, budget), &edges, share) };
+        let at = |intercept: f64| -> Vec<f64> { (0..self.facts.order).map(|j| if j == 0 { intercept } else { 0.0 }).collect() };
+        let theta = self.theta(target, &at(intercept), self.progress.log_sigma);
+        let point = QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE));
+        let outcomes = point.residuals((target, budget), &edges, share)?;
+        let theta = self.theta(target, &at(Exposures::intercept(counts)), self.progress.log_sigma);
+        let exposures = Exposures::ask((target, budget), (&self.facts, counts), theta)?;
+        Ok((point, vec![outcomes, Query { chain: 1, ..exposures }]))
+    }
+
     /// Asks for a table of residuals at the search's point.
     fn ask_table(
         &mut self,
@@ -74,6 +88,16 @@ impl WeightedStrategy {
         let point = QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE));
         let query = point.residuals((target, budget), edges, share)?;
         Ok((point, vec![query]))
+    }
+
+    /// Asks for the tables of a count's tails at the search's point.
+    fn ask_tails(&mut self, (target, budget): (&Target, &mut Allotment)) -> Result<(QueryPoint, Vec<Query>), SamplerError> {
+        self.stay_inside(target);
+        let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
+        let counts = self.facts.counts.as_ref().ok_or(SamplerError::NoRound)?;
+        let (pending, queries) = PendingTails::ask((target, budget), (&self.facts, counts, &self.progress), &theta)?;
+        self.pending_tails = Some(pending);
+        Ok((QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE)), queries))
     }
 
     /// Asks the queries of a stage: information and table take their parts of its share, and the score takes the rest.

@@ -68,11 +68,19 @@ const NARROW_BINARY: Setting = Setting { clip: 1.6, radius: 1.5 };
 /// The settings of a count, whose tails reach farther.
 const WIDE_COUNTS: Setting = Setting { clip: 6.0, radius: 3.0 };
 const NARROW_COUNTS: Setting = Setting { clip: 3.0, radius: 1.5 };
+/// Wider clips of a count with heavy tails.
+const CLIPS_OF_COUNTS: [f64; 3] = [6.0, 12.0, 24.0];
 
 impl Setting {
-    /// Chooses the setting of a count likewise.
-    pub(super) fn choose_of_count(unit: f64, order: usize) -> Self {
-        if WIDE_COUNTS.noise(unit, order, None) <= WIDE_UP_TO { WIDE_COUNTS } else { NARROW_COUNTS }
+    /// Chooses the setting of a count likewise, or one with a wider clip if that has a smaller error: the root of the squared noise and
+    /// of the squared bias, in posterior sds, by which a clip moves the answer.
+    pub(super) fn choose_of_count(unit: f64, order: usize, bias: impl Fn(f64) -> f64) -> Self {
+        let first = if WIDE_COUNTS.noise(unit, order, None) <= WIDE_UP_TO { WIDE_COUNTS } else { NARROW_COUNTS };
+        let error = |setting: &Self| libm::hypot(setting.noise(unit, order, None), bias(setting.clip));
+        let radii = [NARROW_COUNTS.radius, WIDE_COUNTS.radius];
+        let wider = CLIPS_OF_COUNTS.into_iter().filter(|clip| *clip > first.clip);
+        let settings = wider.flat_map(|clip| radii.map(|radius| Self { clip, radius }));
+        std::iter::once(first).chain(settings).min_by(|a, b| error(a).total_cmp(&error(b))).unwrap_or(first)
     }
 
     /// Chooses the wider setting where its noise is small enough. `unit` is the noise, in posterior sds, of a score whose records all

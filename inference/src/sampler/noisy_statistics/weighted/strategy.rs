@@ -1,10 +1,11 @@
 //! The strategy of weighted regressions.
 
 use super::answered::Answered;
-use super::bounded_stage::{Ahead, BoundedStage, Located};
+use super::bounded_stage::{Ahead, BoundedStage, Located, PlainOutlook};
 use super::chain_frame::ChainFrame;
 use super::dispersion::PendingDispersion;
 use super::dispersion_score::DispersionScore;
+use super::exposures::Exposures;
 use super::half_way::HalfWay;
 use super::plan::Facts;
 use super::progress::{Phase, Progress};
@@ -12,6 +13,7 @@ use super::queries::{Counts, QueryPoint, read_counts, read_vector};
 use super::residual_table::ResidualTable;
 use super::setting::{OF_DISPERSION, OF_INFORMATION};
 use super::squares::{LogSigma, Squares};
+use super::tail_queries::PendingTails;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::allotment::Allotment;
@@ -46,6 +48,8 @@ pub(crate) struct WeightedStrategy {
     pub(super) half_way: Option<HalfWay>,
     /// The pending queries about the dispersion, and their first number in the round.
     pub(super) pending_dispersion: Option<(PendingDispersion, usize)>,
+    /// The pending tables of a count's tails.
+    pub(super) pending_tails: Option<PendingTails>,
     /// The unweighted competitor of a binary outcome or a count.
     competitor: Option<ScoreStrategy>,
     /// The competitor, once the releases chose it.
@@ -75,6 +79,7 @@ impl WeightedStrategy {
             stages: Vec::new(),
             half_way: None,
             pending_dispersion: None,
+            pending_tails: None,
             competitor,
             chosen: None,
         }))
@@ -176,6 +181,7 @@ impl WeightedStrategy {
             inflation: 1.0,
             squared_slopes: None,
             clipped: vec![0.0; order],
+            clip_bias: 0.0,
             information_point: self.progress.at_own_point(&self.facts),
         };
         (stage, beside)
@@ -211,6 +217,9 @@ impl WeightedStrategy {
     fn take_stage(&mut self, target: &Target, (stage, beside): (BoundedStage, Option<Counts>), (point, left): (QueryPoint, f64)) {
         let most_residual = self.most_residual(target);
         let (facts, progress) = (&self.facts, &mut self.progress);
+        let (competitor, own) = (self.competitor.as_ref(), of_dispersion(facts, progress));
+        let plain = |at: &Located<'_>| plain_outlook(target, competitor, own, at);
+        let ahead = Ahead { left, most_residual, plain: &plain };
         match (progress.phase, progress.limits, beside) {
             (Phase::Last, Some(_), Some(beside)) if facts.is_curved() => {
                 let reserved = if facts.own { self.reserved * OF_DISPERSION / (OF_DISPERSION + OF_INFORMATION) } else { 0.0 };
@@ -222,22 +231,48 @@ impl WeightedStrategy {
                 progress.phase = Phase::Squares;
             }
             (Phase::Learn, ..) => {
-                progress.take_learning(facts, &stage);
+                progress.take_learning(facts, &stage, &ahead);
                 self.answered = Some(Answered::of_search(stage, facts));
+                self.hand_over(target, left);
             }
             (_, _, beside) => {
                 let table = beside.map(|counts| ResidualTable::new(&counts.cells, counts.sd));
-                let competitor = self.competitor.as_ref();
-                let own = of_dispersion(facts, progress);
-                let plain = |at: &Located<'_>| {
-                    let (u, covariance) = with_own((at.coefficients, &at.covariance), own);
-                    competitor.and_then(|plain| plain.outlook_at(target, &u, &covariance, at.left))
-                };
-                progress.take_locating(facts, &stage, table, &Ahead { left, most_residual, plain: &plain });
+                progress.take_locating(facts, &stage, table, &ahead);
                 self.answered = Some(Answered::of_search(stage, facts));
                 self.hand_over(target, left);
             }
         }
+    }
+
+    /// Takes the number of records, or the tables of outcomes and exposures.
+    fn take_counts(&mut self, asked: Phase, round: &Round, totals: &Totals) {
+        let read = |(query, answer): (&Query, &[i128])| read_counts(&self.facts, query.kind, query.noise, answer);
+        let mut tables = round.queries.iter().zip(totals.by_query()).map(read);
+        let (Some(counts), exposures) = (tables.next(), tables.next()) else { return };
+        drop(tables);
+        match (asked, &self.facts.counts) {
+            (Phase::Count, _) => {
+                self.facts.take_count(&counts.cells, counts.sd);
+                self.progress.take_count(&self.facts);
+            }
+            (_, None) => self.progress.take_outcomes(&self.facts, &counts),
+            (_, Some(of_counts)) => {
+                let exposures =
+                    exposures.map_or(Exposures::NONE, |table| Exposures::new(of_counts, self.progress.log_sigma, &table.cells));
+                self.progress.take_counts(&self.facts, of_counts, (&counts, exposures));
+            }
+        }
+    }
+
+    /// Takes the tables of a count's tails.
+    fn take_tails(&mut self, target: &Target, round: &Round, totals: &Totals, left: f64) {
+        let most_residual = self.most_residual(target);
+        let (facts, Some(pending)) = (&self.facts, self.pending_tails.take()) else { return };
+        let Some(tails) = pending.read(facts, round, totals) else { return };
+        let (competitor, own) = (self.competitor.as_ref(), of_dispersion(facts, &self.progress));
+        let plain = |at: &Located<'_>| plain_outlook(target, competitor, own, at);
+        self.progress.take_tails(facts, tails, &Ahead { left, most_residual, plain: &plain });
+        self.hand_over(target, left);
     }
 
     /// Continues with the unweighted competitor, if the releases chose it.
@@ -279,6 +314,17 @@ fn of_dispersion(facts: &Facts, progress: &Progress) -> Option<(f64, f64)> {
     (facts.counts.is_some() && facts.own).then(|| (progress.log_sigma, variance()))
 }
 
+/// Returns the predicted noise of an unweighted last stage by the competitor, if there is one.
+fn plain_outlook(
+    target: &Target,
+    competitor: Option<&ScoreStrategy>,
+    own: Option<(f64, f64)>,
+    at: &Located<'_>,
+) -> Option<PlainOutlook> {
+    let (u, covariance) = with_own((at.coefficients, &at.covariance), own);
+    competitor?.outlook_at(target, &u, &covariance, at.left)
+}
+
 /// Returns coordinates and their covariance with those of an own parameter.
 fn with_own((coefficients, covariance): (&[f64], &Matrix), own: Option<(f64, f64)>) -> (Vec<f64>, Matrix) {
     let u = coefficients.iter().copied().chain(own.map(|(mean, _)| mean)).collect();
@@ -315,15 +361,11 @@ impl Strategy for WeightedStrategy {
         let place = (point.theta.clone(), before - left);
         let last = match asked {
             Phase::Count | Phase::Outcomes => {
-                let query = &round.queries[0];
-                let counts = read_counts(&self.facts, query.kind, query.noise, totals.components());
-                match asked {
-                    Phase::Count => {
-                        self.facts.take_count(&counts.cells, counts.sd);
-                        self.progress.take_count(&self.facts);
-                    }
-                    _ => self.progress.take_outcomes(&self.facts, &counts),
-                }
+                self.take_counts(asked, round, totals);
+                false
+            }
+            Phase::Tails => {
+                self.take_tails(target, round, totals, left);
                 false
             }
             Phase::HalfWay => self.take_half_way(round, totals),
