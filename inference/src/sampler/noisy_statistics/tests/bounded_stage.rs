@@ -67,13 +67,23 @@ fn a_move_by_the_clip_is_allowed_for() {
     assert_eq!(fit.without_noise.entries(), free.without_noise.entries());
 }
 
+/// A model that does not hold has other slopes: the allowance is a part of the step.
+#[test]
+fn slopes_off_the_model_are_allowed_for() {
+    let free = stage(0.0, 0.0, 1.0);
+    let step: Vec<f64> = free.fit(&flat()).step.iter().map(|x| 0.5 * x).collect();
+    let point = InformationPoint { step, moved_by_one: 0.0, slope: 0.2 };
+    let fit = BoundedStage { information_point: Some(point), ..free }.fit(&flat());
+    assert!((fit.covariance[(0, 0)] - 0.01 - (0.2_f64 * 0.3).powi(2)).abs() < 1e-9, "{}", fit.covariance[(0, 0)]);
+}
+
 /// Half way to the answer an information leaves out the third order alone; at the score's point, half of the move.
 #[test]
 fn what_an_information_leaves_out_is_allowed_for() {
     let with = |part: f64| {
         let free = stage(0.0, 0.0, 1.0);
         let step: Vec<f64> = free.fit(&flat()).step.iter().map(|x| part * x).collect();
-        BoundedStage { information_point: Some(InformationPoint { step, moved_by_one: 0.5 }), ..free }
+        BoundedStage { information_point: Some(InformationPoint { step, moved_by_one: 0.5, slope: 0.0 }), ..free }
     };
     let free = stage(0.0, 0.0, 1.0).fit(&flat());
     assert!(stage(0.0, 0.0, 1.0).cubic(&free).is_none());

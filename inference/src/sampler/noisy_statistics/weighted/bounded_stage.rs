@@ -23,6 +23,8 @@ pub(super) struct InformationPoint {
     pub(super) step: Vec<f64>,
     /// The move of an ordinary record's linear predictor by a step of length 1, in two sds of such records.
     pub(super) moved_by_one: f64,
+    /// Part by which the slopes of the records may differ from the model's on which the information rests.
+    pub(super) slope: f64,
 }
 
 /// A stage, summed over the parties.
@@ -105,7 +107,8 @@ impl BoundedStage {
     }
 
     fn allowance(&self, positive: &Matrix, step: &[f64]) -> Vec<f64> {
-        let part = ALLOWED * self.left_out(step);
+        let slope = self.information_point.as_ref().map_or(0.0, |point| point.slope);
+        let part = ALLOWED * self.left_out(step) + slope;
         positive.apply(step).into_iter().map(|x| part * x).collect()
     }
 
