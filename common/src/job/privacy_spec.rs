@@ -60,11 +60,12 @@ fn stages(value: &Value) -> Result<Vec<f64>, Fault> {
 impl ReleaseSpec {
     /// Maximum number of score stages before the last one, if the job states no shares.
     pub const MOST_LOCATING: usize = 8;
-    /// Maximum number of rounds of a job that weights records: a table of outcomes, stages that learn the frame and that locate the
-    /// answer, the last stage and two sums of squares.
-    pub const MOST_WEIGHTED_ROUNDS: u64 = 14;
-    /// Further rounds of a weighted regression of counts: its tails, its information half way to the answer, and the dispersion.
-    pub const MORE_ROUNDS_OF_COUNTS: u64 = 3;
+    /// Maximum number of rounds of a job that weights records: the number of records, a table of outcomes, 4 stages that learn the frame
+    /// and 6 that locate the answer, the last stage and 3 sums of squares.
+    pub const MOST_WEIGHTED_ROUNDS: u64 = 16;
+    /// Further rounds of a weighted regression of counts, in which sums of squares have no part: its exposures, 2 tables of its tails, 2
+    /// informations half way to the answer, and the dispersion there and at each of 6 points before.
+    pub const MORE_ROUNDS_OF_COUNTS: u64 = 9;
     /// Largest number of cells per coefficient, plus one in total, of a table that a job uses without naming it. Up to it, a
     /// table's error is no larger than that of score stages that converge, in simulations over designs of up to seven columns.
     pub const CELLS_PER_COEFFICIENT: usize = 3;

@@ -17,6 +17,8 @@ mod weighted_binary;
 mod weighted_counts;
 mod weighted_units;
 
+use std::collections::BTreeSet;
+
 use conclave_common::job::JobSpec;
 use conclave_common::model::Influence;
 use conclave_inference::rehearsal::{Answer, Rehearsal};
@@ -85,6 +87,9 @@ fn run_of(unit: PrivacyUnit, spec: &JobSpec, records: &Records, scale: impl Fn(f
     let (mut rounds, mut draws, mut futile, mut influence) = (0, Vec::new(), false, None);
     while let Next::Ask(round) = sampler.next_round().unwrap() {
         futile |= sampler.futility().is_some();
+        // A party refuses a round that asks for one kind twice.
+        let kinds: BTreeSet<u32> = round.queries.iter().map(|query| query.kind.code()).collect();
+        assert_eq!(kinds.len(), round.queries.len(), "{:?}", round.queries);
         let bounded = round.queries.iter().find(|query| query.to.len() == Influence::length(query.from.len()));
         influence = bounded.map(|query| (query.from.clone(), query.to.clone())).or(influence);
         let Answer::Released(releases) = parties.answer(&round).unwrap() else { panic!("beyond the budget") };

@@ -236,7 +236,7 @@ fn auto_is_plain_where_that_is_sharp() {
     // By the releases, after a few rounds; and beforehand, by the rounds of a job without weights.
     let by_releases = chosen(25_000, 8.0, 3.0);
     assert!(!by_releases.0 && by_releases.1 > 4, "{by_releases:?}");
-    let beforehand = chosen(25_000, 100.0, 3.0);
+    let beforehand = chosen(25_000, 1000.0, 3.0);
     assert!(!beforehand.0 && beforehand.1 <= 4, "{beforehand:?}");
 }
 

@@ -53,7 +53,7 @@ fn a_job_that_names_no_algorithm_releases_once() {
     // tails of the residuals at two clips, and their score: its noise is half of what the choice admits there, six sds of the
     // released sigma away.
     let linear = "name = \"line\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"age\"\n\
-                  predictors = [\"treated\"]\n[columns]\ntreated = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\n\
+                  predictors = [\"treated\"]\nweights = \"never\"\n[columns]\ntreated = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\n\
                   draws = 100\n[privacy]\nepsilon = 8\ndelta = 1e-6\n";
     // By a table of categories, it releases counts and sums once.
     let stages = linear.to_owned() + "[release]\ntable = false\n";

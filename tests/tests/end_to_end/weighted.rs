@@ -148,3 +148,27 @@ fn a_weighted_poisson_regression_names_its_estimand() {
     let refitted = json(&cluster.must(&["refit", id, "--prior", "treated=normal(0, 1)", "--json"]));
     assert_eq!((&refitted["posterior"][1]["estimand"], &refitted["iterations"]), (&"weighted".into(), &0.into()), "{refitted:#}");
 }
+
+/// With an exposure that is fixed by design, tables of exposures, outcomes and tails are asked one by one: a party answers no two in a
+/// round.
+#[test]
+fn a_weighted_count_with_a_fixed_exposure_is_released() {
+    let cluster = cluster(&PARTIES, 4_000, 40.0);
+    let text = "name = \"rates\"\nalgorithm = \"noisy-statistics\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"poisson\"\n\
+                outcome = \"readmitted\"\nweights = \"always\"\nexposure = \"age\"\nexposure_fixed = true\npredictors = [\"treated\"]\n\
+                [columns]\ntreated = { binary = true }\nreadmitted = { min = 0, max = 9 }\nage = { min = 15, max = 120 }\n[sampler]\n\
+                draws = 200\n[privacy]\nepsilon = 8.0\ndelta = 1e-6\n";
+    let weighted = cluster.submit(text);
+    assert_eq!((&weighted["stopped_by"], &weighted["adequacy"]["adequate"]), (&"released".into(), &true.into()), "{weighted:#}");
+    assert!(weighted["posterior"].as_array().expect("rows").iter().all(|row| row["estimand"] == "weighted"), "{weighted:#}");
+    all_hold(&cluster, weighted["job"].as_str().expect("an id"));
+    // The score of the dispersion is of the coefficients' kind, so it has rounds of its own. Outcomes of 0 and 1 leave it undetermined.
+    let binomial = text.replace("\"poisson\"", "\"negative_binomial\"").replace("[sampler]\n", "[sampler]\nforce = true\n");
+    let weighted = cluster.submit(&binomial);
+    assert_eq!(
+        (&weighted["stopped_by"], &weighted["posterior"][2]["estimand"]),
+        (&"released".into(), &"weighted".into()),
+        "{weighted:#}"
+    );
+    all_hold(&cluster, weighted["job"].as_str().expect("an id"));
+}

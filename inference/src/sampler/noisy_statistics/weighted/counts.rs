@@ -25,8 +25,14 @@ impl Progress {
         (0..counts.cells() - 1).map(|k| (libm::pow(2.0, k as f64) - 0.5 - mean) / sd).collect()
     }
 
-    /// Starts at the mean and the dispersion of a table of outcomes of records with these exposures.
-    pub(super) fn take_counts(&mut self, facts: &Facts, counts: &CountFacts, (table, exposures): (&Counts, Exposures)) {
+    /// Continues with the table of outcomes of records with these exposures.
+    pub(super) fn take_exposures(&mut self, exposures: Exposures) {
+        (self.exposures, self.phase) = (exposures, Phase::Outcomes);
+    }
+
+    /// Starts at the mean and the dispersion of a table of outcomes.
+    pub(super) fn take_counts(&mut self, facts: &Facts, counts: &CountFacts, table: &Counts) {
+        let exposures = self.exposures;
         let held: Vec<f64> = table.cells.iter().map(|count| if *count > 2.0 * table.sd { *count } else { 1e-9 }).collect();
         let value = |k: usize| if k < 2 { k as f64 } else { MIDDLE * libm::pow(2.0, (k - 1) as f64) };
         let all: f64 = held.iter().sum();

@@ -36,12 +36,12 @@ pub(super) struct PendingDispersion {
 }
 
 impl PendingDispersion {
-    /// Asks the score and the information at a point with a share of the budget; their numbers in the round start at `first`.
+    /// Asks the score and the information at a point with a share of the budget.
     pub(super) fn ask(
         (target, budget): (&Target, &mut Allotment),
         (facts, counts, progress): (&Facts, &CountFacts, &Progress),
         theta: &[f64],
-        (share, first): (f64, usize),
+        share: f64,
     ) -> Result<(Self, Vec<Query>), SamplerError> {
         let law = counts.law(theta.last().map_or(0.0, |a| libm::log(*a)));
         let eta = progress.typical_predictor(counts);
@@ -51,14 +51,14 @@ impl PendingDispersion {
         let point = QueryPoint::of_own(theta.to_vec(), clip, &table);
         let information = point.own_information((target, budget), OF_INFORMATION * share)?;
         let score = point.score((target, budget), (1.0 - OF_INFORMATION) * share)?;
-        let queries = [score, information].into_iter().enumerate().map(|(k, query)| Query { chain: (first + k) as u32, ..query });
+        let queries = [score, information].into_iter().enumerate().map(|(k, query)| Query { chain: k as u32, ..query });
         Ok((Self { point, least, table }, queries.collect()))
     }
 
-    /// Reads the answers to the queries of a round from the number `first` on.
-    pub(super) fn read(&self, facts: &Facts, round: &Round, answers: &[&[i128]], first: usize) -> Option<DispersionScore> {
-        let (score, information) = (answers.get(first)?, answers.get(first + 1)?);
-        let noise = |at: usize| round.queries.get(first + at).map(|query| query.noise);
+    /// Reads the answers to the queries of a round.
+    pub(super) fn read(&self, facts: &Facts, round: &Round, answers: &[&[i128]]) -> Option<DispersionScore> {
+        let (score, information) = (answers.first()?, answers.get(1)?);
+        let noise = |at: usize| round.queries.get(at).map(|query| query.noise);
         let (score, score_sd) = self.point.read_own(facts, noise(0)?, score);
         let (information, information_sd) = read_information(facts, noise(1)?, information, self.table.unit);
         let at = libm::log(*self.point.theta.last()?);

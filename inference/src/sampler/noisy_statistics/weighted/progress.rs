@@ -3,6 +3,7 @@
 use super::binary;
 use super::bounded_stage::{Ahead, BoundedStage, InformationPoint};
 use super::dispersion_score::DispersionScore;
+use super::exposures::Exposures;
 use super::learnt_frame::LearntFrame;
 use super::plan::{Facts, Known};
 use super::queries::Counts;
@@ -42,6 +43,8 @@ const MOST_STRETCH: f64 = 8.0;
 pub(super) enum Phase {
     /// The number of records.
     Count,
+    /// The table of a count's exposures.
+    Exposures,
     /// The table of outcomes.
     Outcomes,
     /// A score and an information, from which the frame is learnt.
@@ -77,6 +80,8 @@ pub(super) struct Progress {
     pub(super) dispersion: Option<DispersionScore>,
     /// The tails of a count.
     pub(super) tails: Option<Tails>,
+    /// The exposures of a count.
+    pub(super) exposures: Exposures,
     /// The last table of residuals, and their scale in units of those that it assumes.
     pub(super) table: Option<(ResidualTable, f64)>,
     /// The limits of the last stage.
@@ -105,6 +110,7 @@ impl Progress {
             first_information: 1.0,
             dispersion: None,
             tails: None,
+            exposures: Exposures::NONE,
             table: None,
             limits: None,
             plain_noise: 0.0,
@@ -309,7 +315,11 @@ impl Progress {
 }
 
 fn after_the_count(facts: &Facts) -> Phase {
-    if facts.binary { Phase::Learn } else { Phase::Outcomes }
+    match &facts.counts {
+        _ if facts.binary => Phase::Learn,
+        Some(counts) if counts.least_intercept().is_some() => Phase::Exposures,
+        _ => Phase::Outcomes,
+    }
 }
 
 /// Returns the longest step of a stage, in radii. A binary outcome's information changes on the way.

@@ -1,5 +1,6 @@
 //! The queries of each round of a weighted regression, and their shares of the budget.
 
+use super::count_facts::CountFacts;
 use super::dispersion::PendingDispersion;
 use super::exposures::Exposures;
 use super::half_way::VARIANCE_SHARE;
@@ -31,8 +32,15 @@ impl WeightedStrategy {
     /// Asks the queries of the next round of a search that the releases have not ended for an unweighted one.
     pub(super) fn ask_round(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
         let left = budget.left();
+        if let Some((_, point)) = self.held.clone() {
+            // Score and score of the dispersion are one kind, which a party answers once in a round.
+            let queries = self.ask_dispersion((target, budget), &point.theta, self.reserved)?;
+            self.pending = Some((point, left));
+            return Ok(queries);
+        }
         let (point, queries) = match (self.progress.phase, &self.half_way) {
             (Phase::Count, _) => self.ask_table((target, budget), &[0.0], COUNT_SHARE)?,
+            (Phase::Exposures, _) => self.ask_exposures(target, budget)?,
             (Phase::Outcomes, _) => self.ask_outcomes(target, budget)?,
             (Phase::Tails, _) => self.ask_tails((target, budget))?,
             (Phase::HalfWay, Some(half_way)) => {
@@ -43,7 +51,7 @@ impl WeightedStrategy {
                 let theta =
                     self.answered.as_ref().map(|answered| self.theta(target, &answered.fit.mean, self.progress.log_sigma));
                 let theta = theta.ok_or(SamplerError::NoRound)?;
-                let queries = self.ask_dispersion((target, budget), &theta, (left, 0))?;
+                let queries = self.ask_dispersion((target, budget), &theta, left)?;
                 (QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE)), queries)
             }
             (Phase::Squares, _) => {
@@ -61,19 +69,31 @@ impl WeightedStrategy {
         Ok(queries)
     }
 
-    /// Asks for the table of outcomes, and for that of a count's exposures.
+    /// Asks for the table of outcomes.
     fn ask_outcomes(&mut self, target: &Target, budget: &mut Allotment) -> Result<(QueryPoint, Vec<Query>), SamplerError> {
         let edges = self.progress.outcome_edges(&self.facts);
         let share = if self.facts.counts.is_some() { COUNTS_SHARE } else { OUTCOMES_SHARE };
-        let Some(counts) = &self.facts.counts else { return self.ask_table((target, budget), &edges, share) };
-        let Some(intercept) = counts.least_intercept() else { return self.ask_table((target, budget), &edges, share) };
-        let at = |intercept: f64| -> Vec<f64> { (0..self.facts.order).map(|j| if j == 0 { intercept } else { 0.0 }).collect() };
-        let theta = self.theta(target, &at(intercept), self.progress.log_sigma);
-        let point = QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE));
+        let Some(intercept) = self.facts.counts.as_ref().and_then(CountFacts::least_intercept) else {
+            return self.ask_table((target, budget), &edges, share);
+        };
+        let point =
+            QueryPoint::new(self.at_intercept(target, intercept), &self.progress.frame, (self.facts.search_clip(), TRACE));
         let outcomes = point.residuals((target, budget), &edges, share)?;
-        let theta = self.theta(target, &at(Exposures::intercept(counts)), self.progress.log_sigma);
-        let exposures = Exposures::ask((target, budget), (&self.facts, counts), theta)?;
-        Ok((point, vec![outcomes, Query { chain: 1, ..exposures }]))
+        Ok((point, vec![outcomes]))
+    }
+
+    /// Asks for the table of a count's exposures. A party answers no two tables in one round.
+    fn ask_exposures(&mut self, target: &Target, budget: &mut Allotment) -> Result<(QueryPoint, Vec<Query>), SamplerError> {
+        let counts = self.facts.counts.as_ref().ok_or(SamplerError::NoRound)?;
+        let theta = self.at_intercept(target, Exposures::intercept(counts));
+        let point = QueryPoint::new(theta.clone(), &self.progress.frame, (self.facts.search_clip(), TRACE));
+        Ok((point, vec![Exposures::ask((target, budget), (&self.facts, counts), theta)?]))
+    }
+
+    /// Returns the parameters with this intercept and no other coefficient.
+    fn at_intercept(&self, target: &Target, intercept: f64) -> Vec<f64> {
+        let at: Vec<f64> = (0..self.facts.order).map(|j| if j == 0 { intercept } else { 0.0 }).collect();
+        self.theta(target, &at, self.progress.log_sigma)
     }
 
     /// Asks for a table of residuals at the search's point.
@@ -90,14 +110,16 @@ impl WeightedStrategy {
         Ok((point, vec![query]))
     }
 
-    /// Asks for the tables of a count's tails at the search's point.
+    /// Asks for the next table of a count's tails at the search's point.
     fn ask_tails(&mut self, (target, budget): (&Target, &mut Allotment)) -> Result<(QueryPoint, Vec<Query>), SamplerError> {
         self.stay_inside(target);
         let theta = self.theta(target, &self.progress.coefficients, self.progress.log_sigma);
         let counts = self.facts.counts.as_ref().ok_or(SamplerError::NoRound)?;
-        let (pending, queries) = PendingTails::ask((target, budget), (&self.facts, counts, &self.progress), &theta)?;
+        let of = (&self.facts, counts, &self.progress);
+        let pending = self.pending_tails.take().unwrap_or_else(|| PendingTails::new(target, of, &theta));
+        let query = pending.ask((target, budget), of, &theta)?;
         self.pending_tails = Some(pending);
-        Ok((QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE)), queries))
+        Ok((QueryPoint::new(theta, &self.progress.frame, (self.facts.search_clip(), TRACE)), vec![query]))
     }
 
     /// Asks the queries of a stage: information and table take their parts of its share, and the score takes the rest.
@@ -126,33 +148,24 @@ impl WeightedStrategy {
             _ => None,
         };
         self.reserved = match phase {
+            Phase::Locate if self.locates_dispersion() => OF_DISPERSION * share,
             Phase::Last if binary => OF_INFORMATION * left + VARIANCE_SHARE,
             Phase::Last if is_count => (OF_INFORMATION + if self.facts.own { OF_DISPERSION } else { 0.0 }) * left,
             Phase::Last if self.facts.own => self.part_for_squares(target, left) * left,
             _ => 0.0,
         };
-        let of_dispersion = if phase == Phase::Locate && is_count && self.facts.own {
-            self.ask_dispersion((target, budget), &point.theta, (OF_DISPERSION * share, 2))?
-        } else {
-            Vec::new()
-        };
         let of_score = share - (left - budget.left()) - self.reserved;
         let score = point.score((target, budget), of_score)?;
         self.pending = Some((point, left));
         let queries = [Some(score), information, beside].into_iter().flatten().enumerate().map(numbered);
-        Ok(queries.chain(of_dispersion).collect())
+        Ok(queries.collect())
     }
 
-    /// Asks the score of the dispersion at a point with a share of the budget, from a number of query on.
-    fn ask_dispersion(
-        &mut self,
-        of: (&Target, &mut Allotment),
-        theta: &[f64],
-        share: (f64, usize),
-    ) -> Result<Vec<Query>, SamplerError> {
+    /// Asks the score of the dispersion at a point with a share of the budget.
+    fn ask_dispersion(&mut self, of: (&Target, &mut Allotment), theta: &[f64], share: f64) -> Result<Vec<Query>, SamplerError> {
         let counts = self.facts.counts.as_ref().ok_or(SamplerError::NoRound)?;
         let (pending, queries) = PendingDispersion::ask(of, (&self.facts, counts, &self.progress), theta, share)?;
-        self.pending_dispersion = Some((pending, share.1));
+        self.pending_dispersion = Some(pending);
         Ok(queries)
     }
 

@@ -46,8 +46,10 @@ pub(crate) struct WeightedStrategy {
     pub(super) stages: Vec<Stage>,
     /// The last stage of a binary outcome, once its score is released.
     pub(super) half_way: Option<HalfWay>,
-    /// The pending queries about the dispersion, and their first number in the round.
-    pub(super) pending_dispersion: Option<(PendingDispersion, usize)>,
+    /// The pending queries about the dispersion.
+    pub(super) pending_dispersion: Option<PendingDispersion>,
+    /// A locating stage and its point, until the dispersion there is released.
+    pub(super) held: Option<(BoundedStage, QueryPoint)>,
     /// The pending tables of a count's tails.
     pub(super) pending_tails: Option<PendingTails>,
     /// The unweighted competitor of a binary outcome or a count.
@@ -79,6 +81,7 @@ impl WeightedStrategy {
             stages: Vec::new(),
             half_way: None,
             pending_dispersion: None,
+            held: None,
             pending_tails: None,
             competitor,
             chosen: None,
@@ -155,9 +158,7 @@ impl WeightedStrategy {
 
     /// Reads a stage from the answers to its queries. The last stage of a binary outcome has the information that the search expects.
     fn stage(&self, point: &QueryPoint, round: &Round, totals: &Totals) -> (BoundedStage, Option<Counts>) {
-        // The numbers of the dispersion follow.
-        let own = self.pending_dispersion.as_ref().map_or(usize::MAX, |(_, first)| *first);
-        let mut answers = round.queries.iter().zip(totals.by_query()).take(own);
+        let mut answers = round.queries.iter().zip(totals.by_query());
         let (mut score, mut information, mut beside) = ((Vec::new(), 0.0), None, None);
         for (query, answer) in &mut answers {
             match query.kind {
@@ -244,31 +245,26 @@ impl WeightedStrategy {
         }
     }
 
-    /// Takes the number of records, or the tables of outcomes and exposures.
-    fn take_counts(&mut self, asked: Phase, round: &Round, totals: &Totals) {
-        let read = |(query, answer): (&Query, &[i128])| read_counts(&self.facts, query.kind, query.noise, answer);
-        let mut tables = round.queries.iter().zip(totals.by_query()).map(read);
-        let (Some(counts), exposures) = (tables.next(), tables.next()) else { return };
-        drop(tables);
+    /// Takes the number of records, or a table of outcomes or exposures.
+    fn take_counts(&mut self, asked: Phase, table: &Counts) {
         match (asked, &self.facts.counts) {
             (Phase::Count, _) => {
-                self.facts.take_count(&counts.cells, counts.sd);
+                self.facts.take_count(&table.cells, table.sd);
                 self.progress.take_count(&self.facts);
             }
-            (_, None) => self.progress.take_outcomes(&self.facts, &counts),
-            (_, Some(of_counts)) => {
-                let exposures =
-                    exposures.map_or(Exposures::NONE, |table| Exposures::new(of_counts, self.progress.log_sigma, &table.cells));
-                self.progress.take_counts(&self.facts, of_counts, (&counts, exposures));
+            (_, None) => self.progress.take_outcomes(&self.facts, table),
+            (Phase::Exposures, Some(counts)) => {
+                self.progress.take_exposures(Exposures::new(counts, self.progress.log_sigma, &table.cells));
             }
+            (_, Some(counts)) => self.progress.take_counts(&self.facts, counts, table),
         }
     }
 
-    /// Takes the tables of a count's tails.
-    fn take_tails(&mut self, target: &Target, round: &Round, totals: &Totals, left: f64) {
+    /// Takes a table of a count's tails, after the last of which the last stage is chosen.
+    fn take_tails(&mut self, target: &Target, table: Counts, left: f64) {
         let most_residual = self.most_residual(target);
-        let (facts, Some(pending)) = (&self.facts, self.pending_tails.take()) else { return };
-        let Some(tails) = pending.read(facts, round, totals) else { return };
+        let facts = &self.facts;
+        let Some(tails) = self.pending_tails.as_mut().and_then(|pending| pending.take(facts, table)) else { return };
         let (competitor, own) = (self.competitor.as_ref(), of_dispersion(facts, &self.progress));
         let plain = |at: &Located<'_>| plain_outlook(target, competitor, own, at);
         self.progress.take_tails(facts, tails, &Ahead { left, most_residual, plain: &plain });
@@ -300,9 +296,13 @@ impl WeightedStrategy {
 
     /// Reads the numbers of the dispersion in a round, if it has some.
     fn read_dispersion(&mut self, round: &Round, totals: &Totals) -> Option<DispersionScore> {
-        let (pending, first) = self.pending_dispersion.take()?;
         let answers: Vec<&[i128]> = totals.by_query().collect();
-        pending.read(&self.facts, round, &answers, first)
+        self.pending_dispersion.take()?.read(&self.facts, round, &answers)
+    }
+
+    /// Returns whether a locating stage releases the dispersion of a count too.
+    pub(super) fn locates_dispersion(&self) -> bool {
+        self.facts.counts.is_some() && self.facts.own
     }
 }
 
@@ -360,12 +360,13 @@ impl Strategy for WeightedStrategy {
         let (left, asked) = (budget.left(), self.progress.phase);
         let place = (point.theta.clone(), before - left);
         let last = match asked {
-            Phase::Count | Phase::Outcomes => {
-                self.take_counts(asked, round, totals);
-                false
-            }
-            Phase::Tails => {
-                self.take_tails(target, round, totals, left);
+            Phase::Count | Phase::Exposures | Phase::Outcomes | Phase::Tails => {
+                let query = &round.queries[0];
+                let table = read_counts(&self.facts, query.kind, query.noise, totals.components());
+                match asked {
+                    Phase::Tails => self.take_tails(target, table, left),
+                    _ => self.take_counts(asked, &table),
+                }
                 false
             }
             Phase::HalfWay => self.take_half_way(round, totals),
@@ -384,9 +385,19 @@ impl Strategy for WeightedStrategy {
                 Squares::bounds(&answered.squares).is_some()
             }
             _ => {
-                let stage = self.stage(&point, round, totals);
-                self.progress.dispersion = self.read_dispersion(round, totals);
-                self.take_stage(target, stage, (point, left));
+                match self.held.take() {
+                    Some((stage, at)) => {
+                        self.progress.dispersion = self.read_dispersion(round, totals);
+                        self.take_stage(target, (stage, None), (at, left));
+                    }
+                    None if asked == Phase::Locate && self.locates_dispersion() => {
+                        self.held = Some((self.stage(&point, round, totals).0, point));
+                    }
+                    None => {
+                        let stage = self.stage(&point, round, totals);
+                        self.take_stage(target, stage, (point, left));
+                    }
+                }
                 asked == Phase::Last && !self.facts.own && !self.facts.is_curved()
             }
         };
