@@ -142,7 +142,7 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
         // The numbers of records' weights may follow the second point.
         Points::Two => (
             (1..=MAX_PARAMETERS).contains(&from) && (from == to || from <= MAX_ORDER && to == from + Leverage::length(from)),
-            "the same number in both, 1 to 4096",
+            "the same number in both, 1 to 4096; the weights of records may follow the second one",
         ),
     };
     if !fits {

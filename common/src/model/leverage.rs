@@ -218,4 +218,4 @@ impl<S: Sloped> Sloped for Weighed<S> {
 
 #[cfg(test)]
 #[path = "tests/leverage.rs"]
-mod tests;
+pub(super) mod tests;

@@ -175,7 +175,7 @@ pub trait ScoreModel: Send + Sync {
     /// Swapping the ends, with `centre` negated, negates each record's value exactly.
     ///
     /// # Panics
-    /// As [`ScoreModel::gradient_kernel`].
+    /// Those of [`ScoreModel::gradient_kernel`].
     fn leverage_ratio_kernel(&self, _ends: [&[f64]; 2], _leverage: &Leverage<'_>, _centre: f64, _pass: BlockPass<'_>) {}
 
     /// Returns whether the model has scores and information of bounded influence; see [`Influence`].

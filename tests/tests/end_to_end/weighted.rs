@@ -1,6 +1,6 @@
 //! A weighted regression in real processes: its releases, its labels, its refit and its audit trail.
 
-use conclave_tests::cluster::json;
+use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::zarr;
 
 use crate::verify::all_hold;
@@ -78,16 +78,16 @@ fn a_weighted_logistic_regression_names_its_estimand() {
     assert_eq!((&refitted["posterior"][1]["estimand"], &refitted["iterations"]), (&"weighted".into(), &0.into()), "{refitted:#}");
 }
 
-/// Weighted chains name their estimand beside every coefficient; every gradient and remainder is in the ledgers and replays. Such a run is
-/// not extended.
-#[test]
-fn weighted_chains_name_their_estimand() {
-    let cluster = cluster(&PARTIES, 4_000, 80.0);
-    let text = "name = \"readmitted\"\nalgorithm = \"hmc\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\n\
-                outcome = \"readmitted\"\nweights = \"always\"\npredictors = [\"treated\", \"age\"]\n[columns]\n\
-                treated = { binary = true }\nreadmitted = { binary = true }\nage = { min = -150, max = 250 }\n\
-                [sampler]\nchains = 1\ndraws = 60\nforce = true\n[privacy]\nepsilon = 20.0\ndelta = 1e-6\n";
-    let weighted = cluster.submit(text);
+/// Runs weighted chains of an algorithm. They name their estimand beside every coefficient, every release is in the ledgers and replays, and
+/// the run is not extended. Returns the job's text.
+fn check_weighted_chains(cluster: &Cluster, algorithm: &str, sampler: &str) -> String {
+    let text = format!(
+        "name = \"readmitted\"\nalgorithm = \"{algorithm}\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\n\
+         outcome = \"readmitted\"\nweights = \"always\"\npredictors = [\"treated\", \"age\"]\n[columns]\n\
+         treated = {{ binary = true }}\nreadmitted = {{ binary = true }}\nage = {{ min = -150, max = 250 }}\n\
+         [sampler]\n{sampler}chains = 1\ndraws = 60\nforce = true\n[privacy]\nepsilon = 20.0\ndelta = 1e-6\n"
+    );
+    let weighted = cluster.submit(&text);
     for rows in ["posterior", "posterior_original"] {
         let rows = weighted[rows].as_array().expect("rows");
         assert!(rows.len() == 3 && rows.iter().all(|row| row["estimand"] == "weighted"), "{rows:?}");
@@ -95,38 +95,28 @@ fn weighted_chains_name_their_estimand() {
     assert!(weighted["weighted"]["radius"].as_f64() >= Some(1.0) && weighted["weighted"]["clip"].is_null(), "{weighted:#}");
     assert!(weighted["warnings"].to_string().contains("weighted posterior"), "{}", weighted["warnings"]);
     let id = weighted["job"].as_str().expect("an id");
-    all_hold(&cluster, id);
+    all_hold(cluster, id);
     let attributes = &zarr::metadata(std::path::Path::new(weighted["draws"].as_str().expect("a path")))["attributes"];
     assert_eq!((&attributes["estimand"], &attributes["weighted"]), (&"weighted".into(), &weighted["weighted"]));
     let refused = cluster.run(&["extend", id, "--draws", "20"]);
     assert!(stderr(&refused).contains("can't be extended"), "{}", stderr(&refused));
+    text
 }
 
-/// So do weighted chains of ratios, whose every ratio is in the ledgers and replays; another search than by gradients is refused by name.
+#[test]
+fn weighted_chains_name_their_estimand() {
+    check_weighted_chains(&cluster(&PARTIES, 4_000, 80.0), "hmc", "");
+}
+
+/// Another search than by gradients is refused by name for weighted chains of ratios.
 #[test]
 fn weighted_chains_of_ratios_name_their_estimand() {
     let cluster = cluster(&PARTIES, 4_000, 80.0);
-    let text = "name = \"readmitted\"\nalgorithm = \"penalty\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\n\
-                outcome = \"readmitted\"\nweights = \"always\"\npredictors = [\"treated\", \"age\"]\n[columns]\n\
-                treated = { binary = true }\nreadmitted = { binary = true }\nage = { min = -150, max = 250 }\n\
-                [sampler]\nlocate = \"gradients\"\nchains = 1\nwarmup = 2\ndraws = 60\nforce = true\n[privacy]\nepsilon = 20.0\ndelta = 1e-6\n";
-    let weighted = cluster.submit(text);
-    for rows in ["posterior", "posterior_original"] {
-        let rows = weighted[rows].as_array().expect("rows");
-        assert!(rows.len() == 3 && rows.iter().all(|row| row["estimand"] == "weighted"), "{rows:?}");
-    }
-    assert!(weighted["weighted"]["radius"].as_f64() >= Some(1.0) && weighted["weighted"]["clip"].is_null(), "{weighted:#}");
-    assert!(weighted["warnings"].to_string().contains("weighted posterior"), "{}", weighted["warnings"]);
-    let id = weighted["job"].as_str().expect("an id");
-    all_hold(&cluster, id);
-    let attributes = &zarr::metadata(std::path::Path::new(weighted["draws"].as_str().expect("a path")))["attributes"];
-    assert_eq!((&attributes["estimand"], &attributes["weighted"]), (&"weighted".into(), &weighted["weighted"]));
-    let refused = cluster.run(&["extend", id, "--draws", "20"]);
-    assert!(stderr(&refused).contains("can't be extended"), "{}", stderr(&refused));
+    let text = check_weighted_chains(&cluster, "penalty", "locate = \"gradients\"\nwarmup = 2\n");
     std::fs::write(cluster.path("ratios.toml"), text.replace("\"gradients\"", "\"ratios\"")).expect("a file");
     let refused = cluster.run(&["submit", "ratios.toml"]);
     assert!(stderr(&refused).contains("model.weights") && refused.status.code() == Some(2), "{}", stderr(&refused));
-    std::fs::write(cluster.path("plan.toml"), text.to_owned() + "[plan]\nrecords = 4000\n").expect("a file");
+    std::fs::write(cluster.path("plan.toml"), text + "[plan]\nrecords = 4000\n").expect("a file");
     let planned = cluster.must(&["plan", "plan.toml"]);
     assert!(planned.contains("Error by model.weights: \"never\" "), "{planned}");
 }

@@ -10,9 +10,9 @@ use conclave_privacy::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 use conclave_privacy::pass::{Block, Blocks, CachedBlocks, GRADIENT_SCALE, ModelData, WeightCache};
 use proptest::prelude::*;
 
-type Rows = [[f64; 3]; 3];
-type Record = [f64; 3];
-const TRACE: f64 = 1.5;
+pub(in crate::model) type Rows = [[f64; 3]; 3];
+pub(in crate::model) type Record = [f64; 3];
+pub(in crate::model) const TRACE: f64 = 1.5;
 
 fn job(weights: &str) -> JobSpec {
     JobSpec::parse(&format!(
@@ -76,7 +76,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// A frame: of any rows, of two rows that nearly agree, of rank 1, or of one long axis.
-fn rows() -> impl Strategy<Value = Rows> {
+pub(in crate::model) fn rows() -> impl Strategy<Value = Rows> {
     let any = || prop::array::uniform3(prop::array::uniform3(-1.0..1.0_f64));
     let of_size = (any(), prop_oneof![Just(7.9), Just(2.0), Just(0.3), Just(1e-6)])
         .prop_map(|(rows, size)| rows.map(|row| row.map(|x| size * x)));
@@ -87,7 +87,7 @@ fn rows() -> impl Strategy<Value = Rows> {
     prop_oneof![4 => of_size, 2 => nearly_equal, 1 => of_rank_1, 1 => long]
 }
 
-fn point() -> impl Strategy<Value = [f64; 3]> {
+pub(in crate::model) fn point() -> impl Strategy<Value = [f64; 3]> {
     prop::array::uniform3(-2.0..2.0_f64)
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::job::JobSpec;
+use crate::model::leverage::tests::{Record, Rows, TRACE, point, rows};
 use crate::model::{Influence, Leverage, Remainder, block_sums, sums};
 use crate::parameter::LEAST_MAGNITUDE;
 use crate::query::{QueryError, QueryTerms};
@@ -9,10 +10,6 @@ use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{QueryKind, STEP, Sensitivity};
 use conclave_privacy::pass::{Block, ModelData};
 use proptest::prelude::*;
-
-type Rows = [[f64; 3]; 3];
-type Record = [f64; 3];
-const TRACE: f64 = 1.5;
 
 fn text(weights: &str, sampler: &str) -> String {
     format!(
@@ -69,22 +66,6 @@ fn weight(numbers: &[f64], [_, a, b]: Record) -> f64 {
         m * (row[0] + row[1] * a + row[2] * b)
     };
     Influence::weight(TRACE, (0..3).map(|k| image(k).powi(2)).sum())
-}
-
-/// A frame: of any rows, of two rows that nearly agree, of rank 1, or of one long axis.
-fn rows() -> impl Strategy<Value = Rows> {
-    let any = || prop::array::uniform3(prop::array::uniform3(-1.0..1.0_f64));
-    let of_size = (any(), prop_oneof![Just(7.9), Just(2.0), Just(0.3), Just(1e-6)])
-        .prop_map(|(rows, size)| rows.map(|row| row.map(|x| size * x)));
-    let nearly_equal =
-        (any(), 1e-12..1e-2_f64).prop_map(|(rows, by)| [rows[0], std::array::from_fn(|j| rows[0][j] + by * rows[1][j]), rows[2]]);
-    let of_rank_1 = (any(), -4.0..4.0_f64).prop_map(|(rows, by)| [rows[0], rows[0].map(|x| by * x), [0.0; 3]]);
-    let long = any().prop_map(|rows| [rows[0].map(|x| 7.9 * x), rows[1].map(|x| 1e-4 * x), rows[2].map(|x| 1e-8 * x)]);
-    prop_oneof![4 => of_size, 2 => nearly_equal, 1 => of_rank_1, 1 => long]
-}
-
-fn point() -> impl Strategy<Value = [f64; 3]> {
-    prop::array::uniform3(-2.0..2.0_f64)
 }
 
 /// A record within its bounds, or at a corner of them.

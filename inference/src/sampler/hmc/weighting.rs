@@ -15,7 +15,7 @@ use conclave_common::job::Weights;
 use conclave_common::query::PartyMetadata;
 
 /// Squared radii of the ball, in mean squared lengths of a record, in the order in which they are tried.
-pub(in crate::sampler) const RADII: [f64; 4] = [4.0, 2.0, 1.4, 1.0];
+const RADII: [f64; 4] = [4.0, 2.0, 1.4, 1.0];
 /// Ratio of effective draws at which the error of plain chains is 1.1 times that of weighted ones.
 pub(in crate::sampler) const HARDLY_MORE: f64 = 1.21;
 /// Share of the budget for a further search where it leads to plain chains.
@@ -46,6 +46,31 @@ pub(super) fn plain_draws(target: &Target, found: &Found, budget: &Allotment, pa
     }
 }
 
+/// Returns the plan of the widest radius with [`ENOUGH`] effective draws, else that with most; `None` where no frame fits.
+///
+/// # Errors
+/// No radius has a plan, and one of them had this error.
+pub(in crate::sampler) fn widest<P>(
+    ess: impl Fn(&P) -> f64,
+    mut plan: impl FnMut(f64) -> Result<Option<P>, SamplerError>,
+) -> Result<Option<P>, SamplerError> {
+    let (mut best, mut fault): (Option<P>, _) = (None, None);
+    for radius in RADII {
+        match plan(radius) {
+            Ok(Some(planned)) if best.as_ref().is_none_or(|best| ess(&planned) > ess(best)) => best = Some(planned),
+            Ok(_) => {}
+            Err(why) => fault = Some(why),
+        }
+        if best.as_ref().is_some_and(|best| ess(best) >= ENOUGH) {
+            break;
+        }
+    }
+    match (best, fault) {
+        (None, Some(why)) => Err(why),
+        (best, _) => Ok(best),
+    }
+}
+
 /// Returns the plan of weighted chains at a search's result; `None` for one without a frame, where no frame fits, and where plain chains
 /// are as good and the job admits them.
 ///
@@ -68,25 +93,21 @@ pub(super) fn weighted_plan(
         return Ok(None);
     }
     let scores = target.scores()?;
-    let (mut best, mut fault): (Option<WeightedPlan>, _) = (None, None);
-    for radius in RADII {
-        let Some(coordinates) = Coordinates::weighted(target, found, radius) else { continue };
-        match Settings::new(target, scores.as_ref(), &coordinates, budget, parties) {
-            Ok(settings) if best.as_ref().is_none_or(|best| settings.planned_ess > best.settings.planned_ess) => {
-                best = Some(WeightedPlan { coordinates, settings, radius });
-            }
-            Ok(_) => {}
-            Err(why) => fault = Some(why),
+    let best = widest(
+        |plan: &WeightedPlan| plan.settings.planned_ess,
+        |radius| {
+            let Some(coordinates) = Coordinates::weighted(target, found, radius) else { return Ok(None) };
+            let settings = Settings::new(target, scores.as_ref(), &coordinates, budget, parties)?;
+            Ok(Some(WeightedPlan { coordinates, settings, radius }))
+        },
+    );
+    match best {
+        Ok(best) => {
+            Ok(best
+                .filter(|best| plain == 0.0 || HARDLY_MORE * plain < planned_for_shape(best.settings.planned_ess, found.sharp)))
         }
-        if best.as_ref().is_some_and(|best| best.settings.planned_ess >= ENOUGH) {
-            break;
-        }
-    }
-    let planned = best.as_ref().map_or(0.0, |best| planned_for_shape(best.settings.planned_ess, found.sharp));
-    match (best, fault) {
-        (Some(_), _) if HARDLY_MORE * plain >= planned && plain > 0.0 => Ok(None),
-        (None, Some(why)) if plain == 0.0 => Err(why),
-        (best, _) => Ok(best),
+        Err(_) if plain > 0.0 => Ok(None),
+        Err(why) => Err(why),
     }
 }
 

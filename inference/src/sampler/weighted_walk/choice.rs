@@ -1,7 +1,7 @@
 //! The choice between chains on the plain posterior and on a weighted one.
 
 use super::law::{Setup, WalkPlan};
-use crate::sampler::hmc::weighting::{ENOUGH, HARDLY_MORE, PLAIN_SHARE, RADII};
+use crate::sampler::hmc::weighting::{ENOUGH, HARDLY_MORE, PLAIN_SHARE, widest};
 use crate::sampler::noisy_statistics::ChainFrame;
 use crate::sampler::{Allotment, Found, SamplerError, Target, frame_numbers};
 use conclave_common::job::Weights;
@@ -20,18 +20,14 @@ pub(super) fn choose(target: &Target, found: &Found, budget: &Allotment) -> Resu
     if admitted >= ENOUGH {
         return Ok(None);
     }
-    let mut best: Option<WalkPlan> = None;
-    for radius in RADII {
-        let Some(shape) = frame.shape(&found.coding, radius) else { continue };
-        let numbers = frame_numbers(&found.coding, &shape).into_iter().chain([ChainFrame::TRACE]).collect();
-        let mut plan = setup.plan(target, found, budget, numbers)?;
-        plan.weighted = Some(frame.weighted(radius, plain.max(1.0).sqrt().recip()));
-        if best.as_ref().is_none_or(|best| plan.planned.ess > best.planned.ess) {
-            best = Some(plan);
-        }
-        if best.as_ref().is_some_and(|best| best.planned.ess >= ENOUGH) {
-            break;
-        }
-    }
+    let best = widest(
+        |plan: &WalkPlan| plan.planned.ess,
+        |radius| {
+            let Some(shape) = frame.shape(&found.coding, radius) else { return Ok(None) };
+            let numbers = frame_numbers(&found.coding, &shape).into_iter().chain([ChainFrame::TRACE]).collect();
+            let weighted = frame.weighted(radius, plain.max(1.0).sqrt().recip());
+            Ok(Some(WalkPlan { weighted: Some(weighted), ..setup.plan(target, found, budget, numbers)? }))
+        },
+    )?;
     Ok(best.filter(|best| admitted == 0.0 || HARDLY_MORE * admitted < best.planned.ess))
 }

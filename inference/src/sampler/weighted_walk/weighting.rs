@@ -20,7 +20,7 @@ pub(in crate::sampler) struct Weighting {
     learnt: Option<Inference>,
 }
 
-/// What follows a search.
+/// The step after a search.
 pub(in crate::sampler) enum Next {
     Search(Box<GradientSearch>),
     Chains,

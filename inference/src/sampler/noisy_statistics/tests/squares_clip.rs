@@ -11,7 +11,7 @@ fn search(unit: f64) -> (Facts, Progress) {
     (facts, progress)
 }
 
-/// Where its noise is small, one sum without a clip is the only one: nothing is withheld, and its noise does not depend on the tails.
+/// A sum without a clip is the only one if its noise is small: it withholds nothing, and its noise does not depend on the tails.
 #[test]
 fn one_sum_without_a_clip_where_its_noise_is_small() {
     let (facts, progress) = search(1.0);

@@ -61,7 +61,7 @@ fn outcomes_give_the_start() {
     assert_eq!((progress.phase, progress.outcome_edges(&facts).len()), (Phase::Learn, 39));
 }
 
-/// What is ahead without a competitor.
+/// Returns the figures of a job without a competitor.
 fn ahead(left: f64) -> Ahead<'static> {
     Ahead { left, most_residual: 10.0, plain: &|_| None }
 }

@@ -71,7 +71,7 @@ pub(crate) struct PlainOutlook {
     pub(crate) adequate: bool,
 }
 
-/// What an unweighted answer with the remaining budget is expected to be.
+/// The figures by which the last stage is chosen: the remaining budget, and the prediction of an unweighted answer with it.
 pub(super) struct Ahead<'a> {
     /// Remaining share of the budget.
     pub(super) left: f64,

@@ -27,6 +27,7 @@
 //! | `progress` | the search for the frame and the answer |
 //! | `choice` | the choice of the last stage |
 //! | `rounds` | the queries of each round, and their shares of the budget |
+//! | `taken` | the answers of each round |
 //! | `chain_frame` | the frame of chains that follow a search |
 //! | `answered` | the answer by a stage |
 //! | `strategy` | the strategy |
@@ -59,6 +60,7 @@ mod squares_clip;
 mod strategy;
 mod tail_queries;
 mod tails;
+mod taken;
 
 pub(crate) use bounded_stage::PlainOutlook;
 pub(crate) use chain_frame::ChainFrame;

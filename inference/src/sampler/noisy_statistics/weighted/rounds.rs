@@ -32,7 +32,7 @@ impl WeightedStrategy {
     /// Asks the queries of the next round of a search that the releases have not ended for an unweighted one.
     pub(super) fn ask_round(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
         let left = budget.left();
-        if let Some((_, point)) = self.held.clone() {
+        if let Some(point) = self.held.as_ref().map(|(_, point)| point.clone()) {
             // Score and score of the dispersion are one kind, which a party answers once in a round.
             let queries = self.ask_dispersion((target, budget), &point.theta, self.reserved)?;
             self.pending = Some((point, left));

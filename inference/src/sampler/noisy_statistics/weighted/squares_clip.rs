@@ -1,6 +1,6 @@
 //! The clips of the sums of squared residuals.
 //!
-//! Where one sum with no residual clipped is expected to be sharp, it is the only one. Else two sums with a fifth of the budget show how
+//! One sum that clips no residual is the only one, if its predicted error is the least. Otherwise two sums with a fifth of the budget show how
 //! heavy the tails are, which no table does at this noise; the last one has the clip at which its noise and what it withholds are least.
 
 use super::plan::Facts;
@@ -10,8 +10,8 @@ use super::squares::{SUMS, Squares, Withheld};
 /// Parts of the budget of the sums for each.
 const PARTS: [f64; SUMS] = [0.06, 0.14, LAST];
 const LAST: f64 = 0.8;
-/// What a sum of squares at the least clip withholds, in posterior sds of log sigma, per root of the number of records, before any sum is
-/// released. Seen on real data: 0 to .04.
+/// Error of log sigma by the residuals beyond the least clip, in posterior sds, per root of the number of records: a guess before any sum
+/// is released. Seen on real data: 0 to .04.
 const WITHHELD: f64 = 0.02;
 /// Ratio of the clips that are tried: what lies between nearer ones has too much noise to show what lies beyond.
 const WIDER: f64 = 2.0;

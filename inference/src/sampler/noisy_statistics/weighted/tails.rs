@@ -24,7 +24,7 @@ const SEEN: [f64; 2] = [1.0, 3.0];
 /// The numbers of records in the tails beyond the model's, by magnitude.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tails {
-    /// Of residuals below 0, and above.
+    /// By magnitude, for the residuals below 0 and for those above.
     excess: [Vec<f64>; 2],
     records: f64,
 }
@@ -64,12 +64,12 @@ fn excess(cells: impl Iterator<Item = (f64, f64)>, sd: f64) -> Vec<f64> {
     cells.map(of).collect()
 }
 
-/// What the model leads to expect in the table of residuals.
+/// The table of residuals that the model predicts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Expected {
     /// The numbers of records between [`EDGES`].
     cells: Vec<f64>,
-    /// Of residuals below 0, by magnitude, the greatest number whose means are large enough.
+    /// The greatest numbers of records whose means are large enough for a residual that far below 0, by magnitude.
     possible: Vec<f64>,
 }
 
