@@ -70,6 +70,12 @@ pub(crate) fn in_sds(errors: &Matrix, covariance: &Matrix) -> f64 {
     (ratios.sum::<f64>() / covariance.order() as f64).sqrt()
 }
 
+/// Returns the same of the coordinate where it is largest.
+pub(crate) fn most_in_sds(errors: &Matrix, covariance: &Matrix) -> f64 {
+    let ratios = errors.diagonal_entries().into_iter().zip(covariance.diagonal_entries()).map(|(error, own)| error / own);
+    ratios.fold(0.0, f64::max).sqrt()
+}
+
 /// Returns the lower factor of a symmetric matrix that is positive definite up to rounding, after adding the least ridge that
 /// makes it so. Returns the identity's factor if entries are not finite or no ridge suffices.
 pub(crate) fn factor(matrix: &Matrix) -> Cholesky {

@@ -14,6 +14,7 @@
 //! | [`intercept`] | the intercept's own equation |
 //! | [`locate`] | the location of the answer, estimated from all stages so far |
 //! | [`schedule`] | the next query and its share of the budget |
+//! | `guide` | the location by another search's releases, from which a search continues |
 //! | [`search`] | the search from one released stage to the next query, and to the answer |
 //! | [`frame`] | the coordinates in which a score is released, chosen so that its noise harms the posterior least |
 //! | [`grouped`] | the same where the corners are too many to list |
@@ -67,6 +68,7 @@ mod family_strategy;
 pub(crate) mod frame;
 pub(crate) mod gaussian;
 pub(crate) mod grouped;
+mod guide;
 mod histogram;
 pub(crate) mod information;
 pub(crate) mod intercept;

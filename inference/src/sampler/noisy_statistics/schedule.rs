@@ -73,6 +73,12 @@ impl Schedule {
         Self { shares, stages: 0, remaining }
     }
 
+    /// Returns the schedule of a search that another one leads. It may ask its last stage at once, unless a family's own parameter bends its
+    /// likelihood: then the last step must be short.
+    pub(crate) fn led(remaining: f64, has_own: bool) -> Self {
+        Self { stages: usize::from(!has_own), ..Self::new(Shares::Auto, remaining) }
+    }
+
     /// Returns the remaining share of the budget.
     pub(crate) fn remaining(&self) -> f64 {
         self.remaining

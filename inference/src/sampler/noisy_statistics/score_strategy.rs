@@ -5,8 +5,10 @@ use super::adequacy::{ScoreChecks, information_noise};
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
-use super::gaussian::{GaussianPrior, in_sds, largest_eigenvalue, roots};
+use super::gaussian::{GaussianPrior, in_sds, largest_eigenvalue, most_in_sds, roots};
+use super::guide::Guide;
 use super::histogram::PendingHistogram;
+use super::information::Information;
 use super::obstacle::Obstacle;
 use super::public::{Public, WholeBudgetNoise};
 use super::refit::{RefitError, RetainedCoefficients};
@@ -145,6 +147,22 @@ impl ScoreStrategy {
         Some(Self { search: self.search_from((target, scores.as_ref()), (start, weight), left), left, ..self.clone() })
     }
 
+    /// Returns the search continued at the location of another one, with the figures of [`Self::restarted_at`] and the covariance of the
+    /// location's distance from the posterior's mean.
+    pub(crate) fn led_to(&self, target: &Target, (u, error): (&[f64], &Matrix), covariance: &Matrix, left: f64) -> Option<Self> {
+        let scores = scores(target).ok()?;
+        let (theta, mean) = self.inside(target, &self.coding.coded(u));
+        let [error, weight] = [error, covariance].map(|matrix| self.coding.coded_covariance(matrix));
+        let public = self.public(target, scores.as_ref());
+        let (sd, own_sd) = information_sds(&public, &mean);
+        let guide = Guide { mean: mean.clone(), error, weight: weight.clone() };
+        let matrix = guide.information(&self.prior.precision);
+        // By this information only the next point is chosen.
+        let information = Information { at: mean.clone(), matrix, sd, own_sd, form: scores.observed(&theta) };
+        let search = self.search_from((target, scores.as_ref()), (mean, weight), left);
+        Some(Self { search: search.led_by(guide, information, left, &public), left, ..self.clone() })
+    }
+
     /// Returns a search that starts at a coded place, where the posterior's covariance is expected to be this.
     fn search_from(
         &self,
@@ -167,8 +185,9 @@ impl ScoreStrategy {
         let (_, at) = self.inside(target, &self.coding.coded(u));
         let (public, weight) = (self.public(target, scores.as_ref()), self.coding.coded_covariance(covariance));
         let noise = public.score_noise(&at, &weight).scaled((OF_LAST * left).recip());
-        let noise = in_sds(&self.coding.plain_covariance(&weight.times(&noise).times(&weight)), covariance);
-        Some(PlainOutlook { noise, adequate: least_rho(&weight, left, information_sds(&public, &at)) <= LIKELY_RHO })
+        let errors = self.coding.plain_covariance(&weight.times(&noise).times(&weight));
+        let (noise, widest) = (in_sds(&errors, covariance), most_in_sds(&errors, covariance));
+        Some(PlainOutlook { noise, widest, adequate: least_rho(&weight, left, information_sds(&public, &at)) <= LIKELY_RHO })
     }
 
     /// Returns the same releases with the priors of another job.

@@ -6,6 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::adequacy::cubic;
 use super::gaussian::{Fit, GaussianPrior, factor, largest_eigenvalue, positive_part};
+use super::guide::Guide;
 use super::information::Information;
 use super::intercept::Intercept;
 use super::locate::{Located, locate};
@@ -44,6 +45,8 @@ pub(crate) trait Landscape {
 pub(crate) struct Search {
     prior: GaussianPrior,
     intercept: Option<Intercept>,
+    /// The location by the releases of another search.
+    guide: Option<(Guide, Information)>,
     /// Number of records of all parties, or a guess, times the power of their likelihood.
     records: f64,
     schedule: Schedule,
@@ -82,6 +85,7 @@ impl Search {
         Self {
             prior,
             intercept,
+            guide: None,
             records,
             schedule,
             weight,
@@ -95,6 +99,21 @@ impl Search {
             located: None,
             done: false,
         }
+    }
+
+    /// Continues from the location of another search: with the last stage, where that is near enough to the answer, else with stages of
+    /// its own. `information` is the one that the other search leads to expect there.
+    pub(crate) fn led_by(mut self, guide: Guide, information: Information, remaining: f64, landscape: &dyn Landscape) -> Self {
+        self.schedule = Schedule::led(remaining, information.own_sd.is_some());
+        let at = guide.mean.clone();
+        let curvature = last_curvature(&self.weight, remaining, information_sds(landscape, &at));
+        let noise = landscape.score_noise(&at, &self.weight).scaled(1.0 / (remaining * (1.0 - curvature)));
+        let reach = |direction: &[f64]| landscape.reach(&at, direction);
+        self.expected = expected_cubic(&guide.error, &self.weight, &noise, &reach);
+        let state = SearchState { moved: 0.0, cubic: 0.0, expected: self.expected, curvature };
+        (self.request, self.reserved) = self.schedule.next(at.clone(), state);
+        self.guide = Some((guide, information));
+        self
     }
 
     /// Returns the next query.
@@ -173,7 +192,8 @@ impl Search {
     fn fit_and_location(&self, stage: usize, landscape: &dyn Landscape) -> (Fit, Located) {
         let reach = |direction: &[f64]| landscape.reach(&self.stages[stage].at, direction);
         let fit = self.stages[stage].fit(&self.prior, &reach);
-        let located = locate(&self.stages[..=stage], &self.prior, &fit.mean, &reach);
+        let located =
+            locate(&self.stages[..=stage], (&self.prior, self.guide.as_ref().map(|(guide, _)| guide)), &fit.mean, &reach);
         (fit, located)
     }
 
@@ -192,7 +212,8 @@ impl Search {
 
     /// Adds the last stage's score. Asks for its information half way to the answer that the score implies.
     pub(crate) fn take_score(&mut self, at: Vec<f64>, score: Vec<f64>, noise: Matrix, landscape: &dyn Landscape) {
-        let known = self.information_near(&at, landscape);
+        let by_guide = || self.guide.as_ref().map(|(_, information)| information.clone());
+        let known = self.information_near(&at, landscape).or_else(by_guide);
         self.score = Some((at.clone(), score, noise));
         let to = match known {
             Some(information) => self.answer_with(information, landscape),

@@ -67,6 +67,8 @@ pub(super) struct Located<'a> {
 pub(crate) struct PlainOutlook {
     /// Its noise in posterior sds: the root mean square over the parameters.
     pub(crate) noise: f64,
+    /// The same of the parameter where it is largest.
+    pub(crate) widest: f64,
     /// False if its releases are expected to fail their checks.
     pub(crate) adequate: bool,
 }
