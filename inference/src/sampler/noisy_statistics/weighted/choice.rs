@@ -90,7 +90,7 @@ impl Progress {
     }
 
     /// Chooses an unweighted last stage of a count as soon as the releases prefer it, and returns whether they do: further stages and the
-    /// tails would take of its budget. Until the tails are known, the weighted one counts as unbiased.
+    /// tails would take of its budget. Until the tails are known, the table of outcomes shows by how much a clip may move the weighted one.
     pub(super) fn choose_plain(&mut self, facts: &Facts, seen: &BoundedStage, ahead: &Ahead<'_>) -> bool {
         let mut chosen = self.clone();
         chosen.choose(facts, seen, ahead);
