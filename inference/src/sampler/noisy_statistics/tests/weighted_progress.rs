@@ -211,9 +211,10 @@ fn outcomes_show_the_tails_of_a_count() {
         progress.take_counts(&facts, &counts, &Counts { cells: cells.to_vec(), unusable: 0.0, sd: 1.0 });
         [3.0, 6.0, 12.0, 24.0].map(|clip| progress.clip_bias(clip))
     };
-    // Counts of a Poisson law with the mean 1, and some far beyond it.
+    // Counts of a Poisson law with the mean 1, and some far beyond it. The middle of a cell is coarse: the smallest clip seems to move the
+    // answer, by less than its check admits.
     let usual = [3679.0, 3679.0, 2452.0, 189.0, 0.0, 0.0, 0.0];
-    assert!(guessed(usual).iter().all(|bias| *bias < 0.5), "{:?}", guessed(usual));
+    assert!(guessed(usual)[0] < 1.0 && guessed(usual)[1..].iter().all(|bias| *bias < 1e-6), "{:?}", guessed(usual));
     let heavy = guessed([3679.0, 3679.0, 2452.0, 189.0, 100.0, 50.0, 0.0]);
-    assert!(heavy[0] > 3.0 && heavy.windows(2).all(|pair| pair[0] >= pair[1]), "{heavy:?}");
+    assert!(heavy[0] > 3.0 && heavy.windows(2).all(|pair| pair[0] + 1e-6 >= pair[1]), "{heavy:?}");
 }
