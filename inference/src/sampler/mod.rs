@@ -69,6 +69,7 @@ use noisy_statistics::score_strategy::Found;
 use noisy_statistics::scores::frame_numbers;
 pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, as_released, beforehand};
 pub use noisy_statistics::{Check, Expected, Inference, Obstacle, RefitError, Refitted, Stage, Weighted, with_chosen_table};
+pub use noisy_statistics::{Estimate, OwnAnswer, OwnAnswerError, OwnRecords, OwnReleases, OwnRow};
 pub(crate) use ops::foreseen as foreseen_choice;
 use proposal::ProposalScale;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};

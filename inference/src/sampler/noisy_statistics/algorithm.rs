@@ -82,6 +82,11 @@ impl NoisyStatistics {
         self.released
     }
 
+    /// Returns the job's target, and the strategy with its releases so far.
+    pub(super) fn parts(&self) -> (&Target, &dyn Strategy) {
+        (&self.target, self.way.as_ref())
+    }
+
     /// Returns the posterior of another job given the releases so far. The other job may differ in priors, number of draws and
     /// omitted predictors only.
     ///

@@ -3,7 +3,9 @@
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::family::{Clamping, Family, FamilyTotals};
+use super::own_answer::OwnAnswerError;
 use super::refit::{RefitError, RetainedCoefficients};
+use super::score_strategy::ScoreStrategy;
 use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
@@ -136,6 +138,10 @@ impl Strategy for FamilyStrategy {
                 .with_prior_check(share)
                 .with_width_check(),
         )
+    }
+
+    fn by_owner(&self) -> Result<&ScoreStrategy, OwnAnswerError> {
+        Err(OwnAnswerError::FAMILY)
     }
 
     /// Reuses the release: no prior enters it, and there are no predictors.

@@ -38,6 +38,7 @@
 //! | `public` | the public facts about a model at a point |
 //! | `moments_form` | the entries of released moments that follow from others, and the number of records in them |
 //! | `moments_units` | the coordinates of second moments |
+//! | `own_answer` | one owner's posterior: its records without noise beside the other owners' releases |
 //! | `refit` | the part of a job's releases that a posterior of another job can use |
 //! | `strategy` | the interface of the strategies below |
 //! | `score_strategy`, `moments_strategy`, `family_strategy` | the strategies: score stages, second moments, a family's statistic |
@@ -80,6 +81,7 @@ mod moments_strategy;
 mod moments_units;
 mod obstacle;
 mod outlook;
+mod own_answer;
 mod public;
 mod refit;
 mod residual_queries;
@@ -111,6 +113,7 @@ pub(crate) use expected::Outlook;
 pub(super) use expected_family::expected_law;
 pub use obstacle::Obstacle;
 pub(crate) use outlook::{of_scores, outlook};
+pub use own_answer::{Estimate, OwnAnswer, OwnAnswerError, OwnRecords, OwnReleases, OwnRow};
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;
 pub use table_choice::with_chosen_table;

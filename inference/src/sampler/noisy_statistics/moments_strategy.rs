@@ -11,9 +11,11 @@ use super::moments::{CLEAR, DETERMINED, Moments};
 use super::moments_form::MomentsForm;
 use super::moments_units::MomentsUnits;
 use super::obstacle::Obstacle;
+use super::own_answer::OwnAnswerError;
 use super::refit::{RefitError, RetainedCoefficients};
 use super::residual_queries::{PendingResidual, PendingTail};
 use super::residual_tails::{FAR, NEAR, ResidualSquares, ResidualTails, TAIL_SHARE, Tail};
+use super::score_strategy::ScoreStrategy;
 use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::target::Target;
@@ -293,6 +295,10 @@ impl Strategy for MomentsStrategy {
             );
         }
         Some(inference)
+    }
+
+    fn by_owner(&self) -> Result<&ScoreStrategy, OwnAnswerError> {
+        Err(OwnAnswerError::MOMENTS)
     }
 
     /// Restricts the moments and their noise to the remaining predictors. A score of residuals applies to the whole model only.

@@ -8,6 +8,7 @@ use super::coding::Coding;
 use super::gaussian::{GaussianPrior, in_sds, largest_eigenvalue, roots};
 use super::histogram::PendingHistogram;
 use super::obstacle::Obstacle;
+use super::own_answer::{AnsweredQueries, OwnAnswerError};
 use super::public::{Public, WholeBudgetNoise};
 use super::refit::{RefitError, RetainedCoefficients};
 use super::schedule::{Request, Shares};
@@ -32,7 +33,7 @@ use conclave_privacy::mechanism::QueryKind;
 const BLURRED: f64 = 0.5;
 
 /// Noise of the released information, relative to it, above which the posterior's width without noise is not determined.
-const MOST_NOISE: f64 = 1.0;
+pub(super) const MOST_NOISE: f64 = 1.0;
 
 /// Sds of a location's error by which the last stage is judged nearer to the start: one location in fifteen is nearer still.
 const MARGIN: f64 = 1.5;
@@ -59,17 +60,19 @@ pub(crate) struct Found {
 /// The score stages of a job.
 #[derive(Clone)]
 pub(crate) struct ScoreStrategy {
-    coding: Coding,
-    prior: GaussianPrior,
-    search: Search,
+    pub(super) coding: Coding,
+    pub(super) prior: GaussianPrior,
+    pub(super) search: Search,
     parties: usize,
     /// Number of records of all parties if each may subtract a centre from its gradient; else 0.
-    centred: f64,
+    pub(super) centred: f64,
     /// Number of records of all parties, or a guess.
-    records: f64,
-    own: bool,
+    pub(super) records: f64,
+    pub(super) own: bool,
     whole: WholeBudgetNoise,
     pending: (Option<PendingScore>, Option<PendingInformation>),
+    /// The answered queries behind the answer.
+    pub(super) answered: AnsweredQueries,
     stages: Vec<Stage>,
     /// Remaining share of the budget before the present stage.
     left: f64,
@@ -108,6 +111,7 @@ impl ScoreStrategy {
             records,
             whole,
             pending: (None, None),
+            answered: AnsweredQueries::default(),
             stages: Vec::new(),
             left: 1.0,
         })
@@ -187,7 +191,7 @@ impl ScoreStrategy {
         Ok(strategy)
     }
 
-    fn public<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Public<'a> {
+    pub(super) fn public<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Public<'a> {
         Public { target, scores, coding: &self.coding, centred: self.centred > 0.0, whole: self.whole }
     }
 
@@ -278,12 +282,13 @@ impl Strategy for ScoreStrategy {
         }
     }
 
-    fn absorb(&mut self, target: &Target, _round: &Round, totals: &Totals, budget: &Allotment) -> bool {
+    fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals, budget: &Allotment) -> bool {
         let Ok(scores) = scores(target) else { return false };
         if self.start_at_histogram(target, scores.as_ref(), totals, budget.left()) {
             return false;
         }
         let pending = (self.pending.0.take(), self.pending.1.take());
+        self.answered.add(round.iteration, pending.0.as_ref(), pending.1.as_ref());
         let mut by_query = totals.by_query();
         let score = pending.0.map(|pending| {
             let (score, noise) = pending.score(by_query.next().unwrap_or_default(), self.parties, self.centred);
@@ -360,6 +365,10 @@ impl Strategy for ScoreStrategy {
         Some(Inference::new(self.stages.clone(), &with, &without, known).with_score_checks(&adequacy).with_width_check())
     }
 
+    fn by_owner(&self) -> Result<&ScoreStrategy, OwnAnswerError> {
+        Ok(self)
+    }
+
     /// Reuses the likelihood. Only the allowance for the quadratic's remainder changes: it is the new fit's.
     fn refit(&self, target: &Target, retained: &RetainedCoefficients) -> Result<Box<dyn Strategy>, RefitError> {
         if !retained.all {
@@ -370,7 +379,7 @@ impl Strategy for ScoreStrategy {
 }
 
 /// Returns the model's scores.
-fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
+pub(super) fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
     target.model.scores().ok_or(SamplerError::NoScores)
 }
 

@@ -217,13 +217,10 @@ impl Search {
     /// Makes the last stage's score with this information the answer, and returns its mean.
     fn answer_with(&mut self, information: Information, landscape: &dyn Landscape) -> Vec<f64> {
         let Some((at, score, noise)) = self.score.clone() else { return Vec::new() };
-        let observed = information.observed_half_way(&score, self.records);
-        let mut stage = ScoreStage { at: at.clone(), score, score_noise: noise, information: observed };
         let reach = |direction: &[f64]| landscape.reach(&at, direction);
-        // The noise depends on the step slightly: one repetition is enough.
-        let first = stage.fit(&self.prior, &reach);
-        stage.score_noise = information.noise_of_score(&stage.score_noise, &first.step, self.records);
-        let fit = stage.fit(&self.prior, &reach);
+        // At the answer, nothing of the score is left.
+        let score = LastScore { at: at.clone(), left: score.clone(), score, noise, records: self.records };
+        let (stage, fit) = score.with_information(&information, |stage| stage.fit(&self.prior, &reach));
         let mean = fit.mean.clone();
         self.answer = Some((stage, fit));
         mean
@@ -232,6 +229,34 @@ impl Search {
     fn information_near(&self, at: &[f64], landscape: &dyn Landscape) -> Option<Information> {
         let all: Vec<Information> = self.stages.iter().map(|stage| stage.information.clone()).collect();
         Information::near(&all, at, &|direction| landscape.reach(at, direction))
+    }
+}
+
+/// The score of a last stage, before its information is known.
+pub(crate) struct LastScore {
+    /// The public point of the score.
+    pub(crate) at: Vec<f64>,
+    /// The released score.
+    pub(crate) score: Vec<f64>,
+    /// The sum of the scores at that point and at the answer: half of it is left half way.
+    pub(crate) left: Vec<f64>,
+    /// Covariance of the score's noise.
+    pub(crate) noise: Matrix,
+    /// Number of records behind the score, or a guess, times the power of their likelihood.
+    pub(crate) records: f64,
+}
+
+impl LastScore {
+    /// Returns the stage of this score and an information half way to the answer, and its fit.
+    pub(crate) fn with_information(self, information: &Information, fit: impl Fn(&ScoreStage) -> Fit) -> (ScoreStage, Fit) {
+        let Self { at, score, left, noise, records } = self;
+        let observed = information.observed_half_way(&left, records);
+        let mut stage = ScoreStage { at, score, score_noise: noise, information: observed };
+        // The noise depends on the step slightly: one repetition is enough.
+        let first = fit(&stage);
+        stage.score_noise = information.noise_of_score(&stage.score_noise, &first.step, records);
+        let fitted = fit(&stage);
+        (stage, fitted)
     }
 }
 

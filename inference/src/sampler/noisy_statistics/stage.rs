@@ -62,6 +62,11 @@ impl ScoreStage {
 
     /// Fits the Gaussian fixed point of the posterior under a Gaussian prior.
     pub(crate) fn fit(&self, prior: &GaussianPrior, reach: Reach<'_>) -> Fit {
+        self.fit_beside(&prior.matrix(), &prior.slope(&self.at), reach)
+    }
+
+    /// Fits the same beside a Gaussian factor of this precision, whose log density has this slope at the stage's point.
+    pub(crate) fn fit_beside(&self, precision: &Matrix, pull: &[f64], reach: Reach<'_>) -> Fit {
         let slope = &self.information.matrix;
         let positive = positive_part(slope);
         let fixed = positive.clone().plus(&self.score_noise, 1.0).symmetrised();
@@ -69,15 +74,13 @@ impl ScoreStage {
             let allowance = self.allowance(&positive, delta, reach);
             fixed.clone().plus(&self.information.propagated_noise(delta), 1.0).plus(&Matrix::outer(&allowance, 1.0), 1.0)
         };
-        let precision = prior.matrix();
-        let pull = prior.slope(&self.at);
-        let fixed_point = FixedPoint { slope, residual: &self.score, precision: &precision, pull: &pull };
+        let fixed_point = FixedPoint { slope, residual: &self.score, precision, pull };
         let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], spread);
         let noise = spread(&solution.delta).plus(&positive, -1.0);
         Fit {
             mean: self.at.iter().zip(&solution.delta).map(|(at, d)| at + d).collect(),
             noise: solution.propagated(&noise),
-            without_noise: factor(&positive.plus(&precision, 1.0)).inverse(),
+            without_noise: factor(&positive.plus(precision, 1.0)).inverse(),
             covariance: solution.covariance,
             step: solution.delta,
             definite: slope.cholesky().is_some(),

@@ -3,7 +3,9 @@
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference};
 use super::obstacle::Obstacle;
+use super::own_answer::OwnAnswerError;
 use super::refit::{RefitError, RetainedCoefficients};
+use super::score_strategy::ScoreStrategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
@@ -30,6 +32,12 @@ pub(crate) trait Strategy: Send {
 
     /// Returns the report of the run beside its draws.
     fn inference(&self, target: &Target) -> Option<Inference>;
+
+    /// Returns the score stages, if one owner's part of the releases can be separated from the others'.
+    ///
+    /// # Errors
+    /// [`OwnAnswerError::Inseparable`], with the strategy's releases and the remedy.
+    fn by_owner(&self) -> Result<&ScoreStrategy, OwnAnswerError>;
 
     /// Returns the strategy with its releases so far under another target: a job with other priors, or without some of the
     /// predictors.

@@ -7,7 +7,9 @@ use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::counts::{Counts, Outcomes, Rough};
 use super::gaussian::{GaussianPrior, roots};
+use super::own_answer::OwnAnswerError;
 use super::refit::{RefitError, RetainedCoefficients};
+use super::score_strategy::ScoreStrategy;
 use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::target::Target;
@@ -101,6 +103,10 @@ impl Strategy for TableStrategy {
                 .with_prior_check(prior)
                 .with_width_check(),
         )
+    }
+
+    fn by_owner(&self) -> Result<&ScoreStrategy, OwnAnswerError> {
+        Err(OwnAnswerError::TABLE)
     }
 
     /// Reuses the counts of every combination of levels, which suffice for any model of them: predictors may be left out.
