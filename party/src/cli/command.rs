@@ -10,7 +10,7 @@ use super::common::Common;
 use super::decide::{ApproveArgs, RefuseArgs};
 use super::run::RunArgs;
 use super::statement::StatementArgs;
-use super::{audit, backup, budget, decide, doctor, init, jobs, ledger, pin, renew, run, statement, status, verify};
+use super::{answer, audit, backup, budget, decide, doctor, init, jobs, ledger, pin, renew, run, statement, status, verify};
 use crate::error::StartError;
 
 /// A data owner's daemon: answers a coordinator's queries about its local records, within a privacy budget.
@@ -68,6 +68,9 @@ enum Command {
     Revoke(RefuseArgs),
     /// Check the coordinator: replay a job's published log and compare it with this party's ledger, the draws and the result.
     Verify(verify::VerifyArgs),
+    /// Compute this owner's own answer to a finished job, from its records without noise and the other owners' releases. It is computed
+    /// here, charges nothing and sends nothing. Passing it on is a release of these records without protection.
+    Answer(answer::AnswerArgs),
     /// Print a statement on a job: its queries and releases, its guarantees and their limits.
     Statement(StatementArgs),
 }
@@ -106,6 +109,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Reject(args) => decide::reject(&args),
         Command::Revoke(args) => decide::revoke(&args),
         Command::Verify(args) => verify::verify(&args),
+        Command::Answer(args) => answer::answer(&args),
         Command::Statement(args) => statement::statement(&args),
     };
     match done {
