@@ -52,6 +52,7 @@ LONG = {
     "killed_at_every_call_of_sampled_jobs",
     "masked_replicates_come_close_to_the_claim_and_never_above",
     "of_many_runs_none_that_would_reach_what_it_wants_is_given_up",
+    "own_answers_are_calibrated_in_every_setting",
     "penalty_chains_have_h_times_the_effective_draws",
     "rotated_moves_save_iterations_where_predictors_are_correlated",
     "sampled_replicates_never_reveal_more_than_a_block_claims",

@@ -14,8 +14,9 @@ use conclave_inference::rehearsal::{Answer, Rehearsal};
 use conclave_inference::sampler::{self, Next, OwnAnswer, OwnRecords, OwnReleases, OwnRow, Totals};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::ModelData;
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
+use rand_distr::{Distribution, Exp1};
 use setting::Setting;
 
 /// Runs a job over these shards, and returns its releases as the first owner sees them.
@@ -74,6 +75,46 @@ fn at_vanishing_noise_it_is_the_posterior_of_all_records() {
     }
 }
 
+/// Times: the posterior of the first owner's records alone and of all of them, with rows of which nothing is known. The
+/// likelihood is skewed.
+#[test]
+fn times_and_inert_rows_have_an_own_answer() {
+    let spec = JobSpec::parse(
+        "name = \"r\"\nalgorithm = \"noisy-statistics\"\nparties = [\"a\", \"b\"]\n[model]\nincomplete_rows = true\nkind = \"weibull\"\n\
+         outcome = \"y\"\nevent = \"d\"\n[columns]\ny = { min = 0.001, max = 1 }\nd = { binary = true }\n[prior]\n\
+         scale = \"lognormal(0, 2.5)\"\n[sampler]\nforce = true\n[privacy]\nepsilon = 400.0\ndelta = 1e-6\n",
+    )
+    .unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(4);
+    let mut shard = |rows: usize, inert: usize| {
+        let mut data = ModelData { auxiliary: vec![Vec::new()], ..ModelData::default() };
+        for _ in 0..rows {
+            let exponential: f64 = Exp1.sample(&mut rng);
+            let event = 0.4 * exponential.powf(1.0 / 1.4);
+            let last = rng.random_range(0.2..1.0_f64);
+            data.outcome.push((2.0 * event.min(last).max(0.001) - 1.001) / 0.999);
+            data.auxiliary[0].push(f64::from(u8::from(event <= last)));
+        }
+        for _ in 0..inert {
+            data.outcome.push(f64::NAN);
+            data.auxiliary[0].push(f64::NAN);
+        }
+        data
+    };
+    let shards = [shard(1_000, 20), shard(3_000, 0)];
+    let found = answer(&spec, &shards, 2);
+    assert!(found.inference.is_adequate(), "{:?}", found.inference);
+    for (row, truth) in found.rows.iter().zip([1.4, 0.4]) {
+        println!("{row:?}");
+        // The sds of 1,000 and of 4,000 records.
+        assert!((row.own.mean - truth).abs() < 3.5 * row.own.sd && (0.4..0.6).contains(&(row.own.sd / row.alone.sd)), "{row:?}");
+        assert!(
+            (row.own.sd / row.joint.sd - 1.0).abs() < 0.08 && (row.own.mean - row.joint.mean).abs() < 0.3 * row.own.sd,
+            "{row:?}"
+        );
+    }
+}
+
 /// Figures over many data sets.
 #[derive(Default)]
 struct Figures {
@@ -107,6 +148,9 @@ impl Figures {
             let found = answer(&spec, &shards, seed);
             let exact = pooled(setting, &shards);
             let adequate = found.inference.is_adequate();
+            if std::env::var_os("CONCLAVE_RUNS").is_some() {
+                println!("{seed}: {:?} {:?} {:?}", found.inference.checks, found.rows, found.efficiency);
+            }
             figures.adequate += usize::from(adequate);
             for (j, ((row, exact), truth)) in found.rows.iter().zip(&exact).zip(setting.truth()).enumerate() {
                 // The sd of a logarithm, nearly.

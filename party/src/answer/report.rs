@@ -22,7 +22,7 @@ pub(crate) struct Report {
     party: String,
     /// Rounds of the log.
     rounds: u64,
-    /// As `verify` reports it.
+    /// The digest that `verify` reports.
     log_digest: Option<String>,
     adequacy: Adequacy,
     /// Adequacy of the joint answer, whose sds stand beside the own ones.

@@ -8,17 +8,7 @@ use super::common::{JobArgs, load};
 use crate::answer::{WARNING, Written, answer as answered};
 use crate::error::StartError;
 
-/// Computes the posterior of a job from this owner's records without noise and the other owners' releases as they are.
-///
-/// WARNING: the answer is a function of these records without any protection. Passing it on is a release of these records without
-/// protection; it is for use inside this organisation.
-///
-/// The command fetches the job's public log from the coordinator and checks it, as `verify` does. It reads the records from `data.path`,
-/// computes the answer on this machine, charges nothing and sends nothing. The answer goes to a new file that this user alone may read;
-/// a table of it is printed.
-///
-/// It takes finished jobs of algorithm = "noisy-statistics" whose releases are plain score stages: logistic, poisson, negative_binomial,
-/// student_t and weibull. Exit codes are those of `verify`: 3 if the log fails a check, 2 if the job has no own answer, with the reason.
+/// The job, and the file for its answer.
 #[derive(Debug, Args)]
 pub(super) struct AnswerArgs {
     #[command(flatten)]

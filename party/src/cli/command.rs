@@ -68,8 +68,18 @@ enum Command {
     Revoke(RefuseArgs),
     /// Check the coordinator: replay a job's published log and compare it with this party's ledger, the draws and the result.
     Verify(verify::VerifyArgs),
-    /// Compute this owner's own answer to a finished job, from its records without noise and the other owners' releases. It is computed
-    /// here, charges nothing and sends nothing. Passing it on is a release of these records without protection.
+    /// Compute this owner's own answer to a job, from its records without noise and the other owners' releases. Charges nothing and
+    /// sends nothing; passing the answer on is a release of these records without protection.
+    ///
+    /// WARNING: the answer is a function of these records without any protection. It is for use inside this organisation.
+    ///
+    /// The command fetches the job's public log from the coordinator and checks it, as `verify` does. It reads the records from `data.path`,
+    /// computes the posterior on this machine, writes it to a new file that this user alone may read, and prints a table of it. Beside
+    /// each parameter stand the sd of the job's answer and that of these records alone. Works while the party runs.
+    ///
+    /// It takes finished jobs of algorithm = "noisy-statistics" that released plain scores: logistic, poisson, negative_binomial, student_t
+    /// and weibull. Other releases are refused with the reason and the job to ask for. Exit codes are those of `verify`: 3 if the log
+    /// fails a check, 2 if there is no own answer, 4 if the coordinator can't be reached.
     Answer(answer::AnswerArgs),
     /// Print a statement on a job: its queries and releases, its guarantees and their limits.
     Statement(StatementArgs),

@@ -18,6 +18,7 @@ mod masked;
 mod masked_commands;
 mod masked_room;
 mod masked_units;
+mod own_answer;
 mod page_times;
 mod pages;
 mod papers;

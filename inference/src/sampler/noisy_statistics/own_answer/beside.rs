@@ -3,14 +3,14 @@
 use super::factor::{OwnFactor, Quadratic};
 use super::others::Others;
 use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior, factor, largest};
+use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior, factor, largest, positive_part};
 use crate::sampler::noisy_statistics::information::Reach;
 use crate::sampler::noisy_statistics::stage::ScoreStage;
 
 /// Maximum number of iterations.
 const ITERATIONS: u32 = 60;
 /// Change, in posterior sds, at which the iteration has converged.
-const CONVERGED: f64 = 1e-6;
+const CONVERGED: f64 = 1e-5;
 /// Smallest part of a step that an iteration takes.
 const SHORTEST: f64 = 1.0 / 64.0;
 
@@ -41,7 +41,6 @@ pub(super) fn beside(
         let sizes = change.iter().zip(found.covariance.diagonal_entries());
         let size = largest(&sizes.map(|(c, v)| c / v.sqrt().max(f64::MIN_POSITIVE)).collect::<Vec<_>>());
         if size <= CONVERGED {
-            found.converged &= true;
             return found;
         }
         if !size.is_finite() {
@@ -83,11 +82,7 @@ fn one_step(
     let of_others: Vec<f64> = slope.iter().map(|slope| -slope).collect();
     let (stage, fitted) = others.stage(&of_others, fit);
     let (mean, covariance) = (fitted.mean.clone(), fitted.covariance.clone());
-    let converged = fitted.converged && precision_of(&stage, &precision).cholesky().is_some();
+    let is_maximum = precision.plus(&positive_part(&stage.information.matrix), 1.0).cholesky().is_some();
+    let converged = fitted.converged && is_maximum;
     Beside { mean, covariance, quadratic, others: Some((stage, fitted)), converged }
-}
-
-/// Returns the precision of the owner's factor and the prior with the others' information.
-fn precision_of(stage: &ScoreStage, precision: &Matrix) -> Matrix {
-    precision.clone().plus(&stage.information.matrix, 1.0)
 }

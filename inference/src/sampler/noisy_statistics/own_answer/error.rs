@@ -20,9 +20,9 @@ pub enum OwnAnswerError {
     /// The releases are not those of score stages.
     #[error("{releases}: only plain score stages have an own answer so far; {remedy}")]
     Inseparable {
-        /// What the job released.
+        /// The kind of releases.
         releases: &'static str,
-        /// What to submit instead.
+        /// The job to submit instead.
         remedy: &'static str,
     },
     /// The job has no other owner.

@@ -20,7 +20,7 @@ pub(super) trait OthersSums {
     fn sums(&self, round: u64, place: usize) -> Result<Vec<i128>, OwnAnswerError>;
 }
 
-/// Whose releases are summed.
+/// The owners in the sums.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Owners {
     /// Number of parties whose noise the sums have.

@@ -32,7 +32,7 @@ const LEAST_EFFICIENCY: f64 = 0.1;
 pub struct OwnRecords<'a> {
     /// On the model's scale, in double precision.
     pub data: &'a ModelData,
-    /// As the owner's party summed them for the job.
+    /// The same records, in the precision in which the owner's party summed them for the job.
     pub summed: &'a dyn Blocks,
 }
 
@@ -152,9 +152,13 @@ impl OwnReleases {
             joint: of_joint(j),
             alone: of_alone.estimate(j),
         };
+        let mut inference = judged(strategy, (&fit, &draws), &at_point).ok_or(OwnAnswerError::NothingReleased)?;
+        if !self.sampler.released() {
+            inference.end_early();
+        }
         Ok(OwnAnswer {
             rows: target.model.parameter_names().iter().enumerate().map(row).collect(),
-            inference: judged(strategy, (&fit, &draws), &at_point).ok_or(OwnAnswerError::NothingReleased)?,
+            inference,
             joint_reasons: joint.inference.reasons,
             efficiency: draws.efficiency(),
         })
