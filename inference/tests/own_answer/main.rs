@@ -56,7 +56,7 @@ fn shards(setting: Setting, (owners, records): (usize, usize), seed: u64) -> Vec
 /// Without noise the own answer is the posterior of all records, whatever is opened.
 #[test]
 fn at_vanishing_noise_it_is_the_posterior_of_all_records() {
-    for setting in [Setting::Logistic, Setting::NegativeBinomial] {
+    for setting in [Setting::Logistic, Setting::NegativeBinomial, Setting::StudentT] {
         let shards = shards(setting, (3, 2_000), 1);
         let expected = pooled(setting, &shards);
         for secure in [false, true] {
@@ -119,6 +119,7 @@ fn times_and_inert_rows_have_an_own_answer() {
 #[derive(Default)]
 struct Figures {
     z: Vec<f64>,
+    /// Of the sets that pass the checks.
     z_adequate: Vec<f64>,
     held: Vec<bool>,
     /// Over the sd without privacy: own, joint, alone.
@@ -197,8 +198,7 @@ fn eight_small_owners_each_learn_more_than_alone() {
     assert!((0.6..1.45).contains(&rms(&figures.z)), "{:?}", figures.z);
 }
 
-/// In 40 sets of four or five parameters the rms of z with law N(0, 1) lies in [.85, 1.15] except once in 100 times, and the seeds are
-/// fixed.
+/// In 40 sets of four parameters the rms of z with law N(0, 1) lies in [.85, 1.15] except once in 100 times, and the seeds are fixed.
 #[test]
 #[ignore = "minutes"]
 fn own_answers_are_calibrated_in_every_setting() {
@@ -207,14 +207,12 @@ fn own_answers_are_calibrated_in_every_setting() {
         (Setting::Logistic, (3, 1_000), 1.0),
         (Setting::Logistic, (3, 5_000), 3.0),
         (Setting::Poisson, (8, 1_000), 3.0),
-        (Setting::NegativeBinomial, (5, 4_000), 3.0),
-        (Setting::StudentT, (5, 4_000), 3.0),
     ] {
         let what = format!("{setting:?} {size:?} epsilon {epsilon}");
         if !std::env::var("ONLY").is_ok_and(|only| !what.contains(&only)) {
             let figures = Figures::of(setting, size, epsilon, 40);
             figures.show(&what);
-            assert!((0.85..1.15).contains(&rms(&figures.z_adequate)), "{what}");
+            assert!((0.85..1.15).contains(&rms(&figures.z)), "{what}");
             assert!(figures.beside_alone.iter().all(|ratio| *ratio < 1.06), "{what}");
         }
     }
