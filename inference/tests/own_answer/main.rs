@@ -202,12 +202,7 @@ fn eight_small_owners_each_learn_more_than_alone() {
 #[test]
 #[ignore = "minutes"]
 fn own_answers_are_calibrated_in_every_setting() {
-    for (setting, size, epsilon) in [
-        (Setting::Logistic, (8, 1_000), 1.0),
-        (Setting::Logistic, (3, 1_000), 1.0),
-        (Setting::Logistic, (3, 5_000), 3.0),
-        (Setting::Poisson, (8, 1_000), 3.0),
-    ] {
+    for (setting, size, epsilon) in [(Setting::Logistic, (8, 1_000), 1.0), (Setting::Logistic, (3, 1_000), 1.0)] {
         let what = format!("{setting:?} {size:?} epsilon {epsilon}");
         if !std::env::var("ONLY").is_ok_and(|only| !what.contains(&only)) {
             let figures = Figures::of(setting, size, epsilon, 40);

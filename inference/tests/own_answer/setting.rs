@@ -13,7 +13,6 @@ const MOST: f64 = 60.0;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Setting {
     Logistic,
-    Poisson,
     NegativeBinomial,
     StudentT,
 }
@@ -23,7 +22,6 @@ impl Setting {
     pub(crate) fn truth(self) -> Vec<f64> {
         match self {
             Self::Logistic => vec![-1.0, 0.5, -0.3, 0.8],
-            Self::Poisson => vec![0.2, 0.3, -0.2, 0.4],
             Self::NegativeBinomial => vec![0.8, -0.3, 0.5, 0.2, 0.8],
             Self::StudentT => vec![0.1, -0.2, 0.15, 0.1, 0.1],
         }
@@ -57,7 +55,6 @@ impl Setting {
         };
         match self {
             Self::Logistic => f64::from(u8::from(rng.random_bool(1.0 / (1.0 + (-eta).exp())))),
-            Self::Poisson => count(eta.exp(), rng),
             Self::NegativeBinomial => {
                 let frailty: f64 = Gamma::new(1.0 / truth[4], truth[4]).unwrap().sample(rng);
                 count(eta.exp() * frailty, rng)
@@ -73,7 +70,6 @@ impl Setting {
     pub(crate) fn spec(self, owners: usize, epsilon: f64, more: &str) -> JobSpec {
         let (kind, outcome, key) = match self {
             Self::Logistic => ("logistic", "{ binary = true }", "weights = \"never\""),
-            Self::Poisson => ("poisson", "{ min = 0, max = 60 }", "weights = \"never\""),
             Self::NegativeBinomial => ("negative_binomial", "{ min = 0, max = 60 }", "weights = \"never\""),
             Self::StudentT => ("student_t", "{ min = -1, max = 1 }", "df = 4.0"),
         };
