@@ -101,7 +101,7 @@ pub(crate) async fn submit_and_report(
 /// If a job names no algorithm, adds `algorithm = "auto"`, or `hmc` if gradients are to drive the chains: the algorithm is then
 /// part of the text that is signed, stored and shown to owners. Adds the boxes of possible values within the outcome's bounds
 /// too, the prior of a survival model's scale, `release.table` where a table is expected to be better than scores, and the
-/// weights of a linear regression.
+/// weights of a regression.
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
     let text = with_chosen_table(&JobSpec::with_scale_prior(&JobSpec::with_chosen_chains(&named(files::read(path)?))));
     let text = JobSpec::with_chosen_weights(&text);

@@ -19,7 +19,7 @@ pub fn at_start(spec: &JobSpec, job: &str) -> Map<String, Value> {
         ("algorithm", json!(spec.algorithm.as_str())),
         ("model", json!(spec.model.kind())),
         ("seed", json!(spec.sampler.seed)),
-        ("parameters", json!(spec.model.parameter_names())),
+        ("parameters", json!(spec.draw_names())),
         ("parties", json!(parties)),
         ("scale", json!("priors: numeric columns scaled to [-1, 1] by their public bounds")),
         ("columns", columns(spec)),

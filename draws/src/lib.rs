@@ -9,6 +9,7 @@
 pub mod attributes;
 mod draws;
 pub mod export;
+mod new_party;
 mod ratios;
 mod released;
 pub mod result;

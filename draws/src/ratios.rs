@@ -35,7 +35,10 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> 
         let [q5, median, q95] = [summary.q5, summary.median, summary.q95].map(libm::exp);
         Ratio { name: (*name).to_owned(), kind, q5, median, q95 }
     };
-    posterior_original.iter().skip(first).take(count).map(ratio).collect()
+    let step = spec.parties.len() + 1;
+    let at_parties = spec.varying().iter().enumerate().filter(|(_, site)| (first..first + count).contains(&site.index));
+    let places = at_parties.flat_map(|(at, _)| (0..spec.parties.len()).map(move |party| spec.dimension() + at * step + party));
+    (first..first + count).chain(places).filter_map(|place| posterior_original.get(place)).map(ratio).collect()
 }
 
 #[cfg(test)]

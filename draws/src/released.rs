@@ -5,8 +5,7 @@ use conclave_inference::sampler::{Inference, RunReport};
 
 /// Describes the share of noise in the reported spread, for the parameter with the largest share.
 pub(crate) fn budget_error(inference: &Inference) -> String {
-    let shares = inference.noise_share.iter().copied().collect::<Option<Vec<f64>>>();
-    let Some(most) = shares.and_then(|shares| shares.into_iter().max_by(f64::total_cmp)) else {
+    let Some(most) = inference.noise_share.iter().copied().flatten().max_by(f64::total_cmp) else {
         return "The share of noise in the spread is unknown: the releases do not bound it.".to_owned();
     };
     format!(
@@ -48,6 +47,8 @@ mod tests {
             words.starts_with("The widest interval is 1.15 times as wide") && words.contains("24% of its variance"),
             "{words}"
         );
-        assert!(budget_error(&inference(vec![Some(0.1), None])).contains("is unknown"));
+        // The share of an sd over parties is not known.
+        assert!(budget_error(&inference(vec![Some(0.1), None])).starts_with("The widest interval is 1.05"));
+        assert!(budget_error(&inference(vec![None, None])).contains("is unknown"));
     }
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use conclave_common::job::{Algorithm, Continuation, JobSpec};
-use conclave_common::model;
 use conclave_common::query::PartyMetadata;
 use conclave_inference::diagnostics;
 use conclave_inference::diagnostics::{Summary, Verdict};
@@ -11,6 +10,8 @@ pub use conclave_inference::sampler::Adequacy;
 use conclave_inference::sampler::{RunReport, Stage};
 use serde::Serialize;
 
+pub use crate::new_party::NewParty;
+use crate::new_party::new_party;
 pub use crate::ratios::Ratio;
 use crate::ratios::ratios;
 use crate::released::{budget_error, estimand};
@@ -130,6 +131,9 @@ pub struct RunResult {
     /// Odds or rate ratios per unit of each predictor, in the data's own units; none for other models.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
+    /// Predictions of the parameters that vary by party, at a party that is not in the job.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub new_party: Vec<NewParty>,
     /// The sections of the algorithm's own report.
     #[serde(flatten)]
     pub report: RunReport,
@@ -238,8 +242,7 @@ impl RunResult {
 /// `job` is the run's id and `path` the location of its draws.
 #[must_use]
 pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, outcome: &Outcome) -> RunResult {
-    let model = spec.build_model();
-    let names = model.parameter_names();
+    let names = spec.draw_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
     let rows = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains));
     let estimand = estimand(spec, &outcome.report);
@@ -248,7 +251,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
         None => rows.collect(),
     };
-    let original = model::in_original_units(model.as_ref(), &samples);
+    let original = spec.in_original_units(&samples);
     let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
         let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
         PosteriorRow { estimand, ..PosteriorRow::new(name, &chains) }
@@ -313,6 +316,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         continuation: Continuation { radii: outcome.report.radii.clone(), states: last_states(&samples) },
         posterior,
         ratios,
+        new_party: new_party(spec, &samples),
         posterior_original,
         report: outcome.report.clone(),
         parties: parties.collect(),

@@ -2,8 +2,8 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
+use conclave_common::query::Query;
 use conclave_common::query::QueryTerms;
-use conclave_common::query::Round;
 use conclave_inference::figures::zcdp;
 use conclave_privacy::accounting;
 use conclave_privacy::accounting::{Budget, OpenBlocks, PrivacyUnit, gaussian_dp};
@@ -18,19 +18,19 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Computes the cost of one round at a party that protects `unit` and has these open blocks of the job. A subsampled release
-    /// takes one place of a block.
+    /// Computes the cost of a round's queries to a party that protects `unit` and has these open blocks of the job. A subsampled
+    /// release takes one place of a block.
     ///
     /// # Errors
     /// A message if neither the model has a bound nor the job a clip, or if a charge overflows.
-    pub fn for_round(
-        round: &Round,
+    pub fn for_queries(
+        queries: &[Query],
         (model, spec): (&dyn Model, &JobSpec),
         unit: PrivacyUnit,
         blocks: &mut OpenBlocks,
     ) -> Result<Self, String> {
         let mut spent = Self::default();
-        for query in &round.queries {
+        for query in queries {
             let terms = QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to)).map_err(|e| e.to_string())?;
             let units = match spec.block_terms(query.kind, unit, (terms.sensitivity(), query.noise)) {
                 Some(block) => blocks.take(query.kind, block).map_err(|e| e.to_string())?.units,

@@ -23,7 +23,7 @@ use rand_distr::{Distribution, Poisson, StandardNormal};
 
 const COLUMNS: &str = "a = { min = 20, max = 80 }\nb = { min = 0, max = 1 }\nc = { binary = true }\nw = { levels = [\"p\", \"q\", \"r\"] }\n\
                        y = { min = 0, max = 10 }\nv = { min = -5, max = 15 }\nz = { binary = true }\ncount = { min = 0, max = 12 }\ndays = { min = 0.5, max = 3 }";
-const NOTHING: Refit<'static> = Refit { priors: &[], drop: &[], draws: None, chains: None, seed: None };
+const NOTHING: Refit<'static> = Refit { priors: &[], drop: &[], without: &[], draws: None, chains: None, seed: None };
 const ALL: usize = usize::MAX;
 
 /// Records of one party by column. A level is its number, or NaN if the level is not listed.

@@ -12,6 +12,7 @@ compile_error!(
     "the feature `test-util` of conclave-party is for tests of the dev profile: it must not be enabled in a release build"
 );
 
+mod answer;
 mod audit;
 mod cli;
 pub mod config;

@@ -55,7 +55,7 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/conclave_descri
 
 /// The newest protocol that this software speaks. A new number is needed for a frame or field that the other end has to
 /// understand, and for a public constant that both ends must compute identically; see [`version::least_protocol`].
-pub const PROTOCOL: u32 = 10;
+pub const PROTOCOL: u32 = 11;
 /// The oldest protocol that this software still speaks.
 pub const OLDEST_PROTOCOL: u32 = 1;
 

@@ -109,6 +109,7 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
+/// - Protocol 11 adds parameters by party, whose key a party of protocol 10 would refuse.
 /// - Protocol 10 adds the key `model.exposure_fixed`, which a party of protocol 9 would refuse.
 /// - Protocol 9 adds gradients, remainders and ratios of records with leverage weights, and scores and information of counts with a table of
 ///   expectations. A party of protocol 8 would refuse the key `model.weights` of such jobs.
@@ -129,6 +130,7 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
     let of_opening = if spec.aggregation.is_secure() { 4 } else { OLDEST_PROTOCOL };
     let asks_information = spec.asks(QueryKind::Curvature { parameters: 2 });
     let of_model = match spec.model.kind() {
+        _ if spec.sites.is_some() => 11,
         _ if spec.exposure_fixed => 10,
         _ if spec.weighs_chains() => 9,
         "poisson" | "negative_binomial" if spec.weights != Weights::Never => 9,
@@ -227,7 +229,7 @@ mod tests {
     fn the_previous_version_is_still_spoken() {
         assert_eq!(ProtocolRange::SUPPORTED.common(ProtocolRange::only(1)), Some(1));
         let hello = ProtocolRange::SUPPORTED.hello("x 1");
-        assert_eq!((hello.oldest, hello.protocol), (1, 10));
+        assert_eq!((hello.oldest, hello.protocol), (1, 11));
     }
 
     /// Only models whose public constants differ in the previous version are refused to it.

@@ -7,7 +7,7 @@ use conclave_common::spelling::nearest;
 use conclave_privacy::accounting::{Budget, Honest, PrivacyUnit, gaussian_dp};
 use conclave_proto::error::{ErrorCode, Fault};
 
-use crate::config::Policy;
+use crate::config::{Policy, SiteParameters};
 use crate::data::{Memory, Shard};
 use crate::secure::{Peers, SecureSettings};
 
@@ -97,6 +97,11 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &ShardFacts<'_>, ap
                 spec.algorithm.as_str()
             ));
         }
+    }
+    if spec.sites.is_some() && policy.site_parameters == SiteParameters::Never {
+        return refuse(
+            "the job estimates how this party differs from others, which the owner's policy.site_parameters refuses".into(),
+        );
     }
     admit_noise(policy, spec, trusted)
 }

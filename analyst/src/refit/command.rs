@@ -39,6 +39,9 @@ predictor. If a score of residuals was released after the moments, it is ignored
 of the larger model is not a score of the smaller one. For the same reason no other regression can drop a predictor. Rows with a \
 missing or unlisted level in a dropped column stay excluded.
 
+Fewer parties: --without works for a job with parameters by party, which keeps each party's releases apart. Hyperpriors are \
+replaced by --prior \"intercept.sd=half_normal(0.5)\".
+
 Choosing a prior or a model by its fit is a use of the data like any other: report which ones were tried.
 
 Examples:
@@ -58,6 +61,9 @@ pub(crate) struct RefitArgs {
     /// Predictor to leave out of the moments or the table; may be given several times
     #[arg(long, value_name = "PREDICTOR")]
     drop: Vec<String>,
+    /// Party to leave out of a job with parameters by party; may be given several times
+    #[arg(long, value_name = "PARTY")]
+    without: Vec<String>,
     /// Draws per chain [default: the number that the job requested]
     #[arg(long, value_name = "N")]
     draws: Option<u64>,
@@ -74,9 +80,8 @@ pub(crate) struct RefitArgs {
 
 pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     let priors = args.prior.iter().map(|text| prior(text)).collect::<Result<Vec<_>, Fault>>()?;
-    if priors.is_empty() && args.drop.is_empty() {
-        let message =
-            "nothing is changed: pass another prior, --prior \"default=normal(0, 1)\", or a predictor to leave out, --drop NAME";
+    if priors.is_empty() && args.drop.is_empty() && args.without.is_empty() {
+        let message = "nothing is changed: pass another prior, --prior \"default=normal(0, 1)\", a predictor to leave out, --drop NAME, or a party, --without NAME";
         return Err(input(message.to_owned()));
     }
     if let Some(out) = &args.out
@@ -85,7 +90,14 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
         return Err(input(format!("{} is not empty: choose a new folder", out.display())));
     }
     let job = fetch(&args.from.connection, &args.from.job).await?;
-    let refit = Refit { priors: &priors, drop: &args.drop, draws: args.draws, chains: args.chains, seed: args.seed };
+    let refit = Refit {
+        priors: &priors,
+        drop: &args.drop,
+        without: &args.without,
+        draws: args.draws,
+        chains: args.chains,
+        seed: args.seed,
+    };
     let unfit = |why: &dyn std::fmt::Display| input(format!("job {} can't be refitted: {why}", args.from.job));
     let spec = refit.of(&job.text).map_err(|e| unfit(&e))?;
     let began = Instant::now();
@@ -104,7 +116,7 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
 
 /// Summarises the draws, and writes them to a folder if one is given.
 fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, began: Instant) -> Result<RunResult, Fault> {
-    let (names, chains) = (spec.model.parameter_names(), spec.sampler.chains as usize);
+    let (names, chains) = (spec.draw_names(), spec.sampler.chains as usize);
     let out = args.out.as_deref();
     let written = |e: std::io::Error| Fault::of_file(out.unwrap_or(Path::new("")), "be written", &e);
     let mut draws = match out {
@@ -112,7 +124,8 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
         None => DrawStore::in_memory(Path::new(""), chains, &names),
     };
     refitted.draws.into_iter().for_each(|draw| draws.push(&draw.into()));
-    let parties = spec.parties.iter().zip(&job.parties);
+    let of_job = JobSpec::parse(&job.text).map(|job| job.parties).unwrap_or_default();
+    let parties = of_job.iter().zip(&job.parties).filter(|(name, _)| spec.parties.contains(name));
     let outcome = Outcome {
         stopped_by: job.stopped_by,
         budget_party: None,

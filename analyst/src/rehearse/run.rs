@@ -88,7 +88,7 @@ impl<'a> Run<'a> {
         if let Some(futility) = planner::prospect(&spec, &metadata) {
             return Err(Fault::new(ErrorCode::Budget, futility.to_string()));
         }
-        let (names, chains) = (spec.model.parameter_names(), spec.sampler.chains as usize);
+        let (names, chains) = (spec.draw_names(), spec.sampler.chains as usize);
         let draws = match out {
             Some(out) => {
                 DrawStore::create(out, chains, &names, &attributes::at_start(&spec, JOB)).map_err(|e| written(out, &e))?

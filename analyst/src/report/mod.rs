@@ -9,6 +9,7 @@ mod posterior;
 mod privacy;
 mod repeat;
 mod run_section;
+mod sites;
 
 #[cfg(test)]
 mod tests;

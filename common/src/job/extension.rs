@@ -49,6 +49,11 @@ impl Extension<'_> {
                            with algorithm = \"penalty\" whose chains start where this one ended (sampler.starts)";
             return Err(JobError::new("sampler.polish", message));
         }
+        if old.sites.is_some() {
+            let message = "a job with parameters by party makes its draws from what was released once, and no chain continues them: submit it again \
+                           with a larger budget";
+            return Err(JobError::new("parameters", message));
+        }
         if old.weighs_chains() {
             let message = format!(
                 "a run of chains with weights = \"{}\" can't be extended: its extension would search a frame of its own, and draw from another \

@@ -9,11 +9,13 @@ mod algorithms;
 pub mod budget_words;
 mod chosen;
 mod chosen_weights;
+mod draw_values;
 mod edit;
 mod error;
 mod extension;
 mod limits;
 mod message;
+mod original_units;
 mod parse;
 mod possible;
 mod privacy_spec;
@@ -22,6 +24,7 @@ mod refit;
 mod sampler_spec;
 mod samples;
 mod scale_prior;
+mod sites;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -46,6 +49,7 @@ pub use sampler_spec::{
     BarkerSpec, HmcSpec, HmcTest, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
 };
 pub use samples::STOCHASTIC_WARMUP;
+pub use sites::{SiteParameter, Sites};
 pub use spec::{JobSpec, Moments, PlanSpec};
 pub use wanted::{RHAT, Wanted, ess_wanted};
 pub use weak_privacy::MOST_EPSILON;

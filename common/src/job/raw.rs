@@ -70,8 +70,8 @@ crate::settings! {
 }
 
 crate::settings! {
-    /// A parameter's box.
-    pub(super) struct RawInterval { min: Option<f64>, max: Option<f64> }
+    /// A parameter's box, and the grouping by which it varies.
+    pub(super) struct RawInterval { min: Option<f64>, max: Option<f64>, by: Option<String> }
 }
 
 crate::settings! {

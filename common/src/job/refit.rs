@@ -21,6 +21,8 @@ pub struct Refit<'a> {
     pub priors: &'a [(String, String)],
     /// Predictors to drop, by their names in the job; one with levels loses all of its coefficients.
     pub drop: &'a [String],
+    /// Parties to leave out, of a job with parameters by party.
+    pub without: &'a [String],
     /// Draws per chain; by default those of the job.
     pub draws: Option<u64>,
     /// Chains; by default those of the job.
@@ -42,6 +44,7 @@ impl Refit<'_> {
         let old = JobSpec::parse(text)?;
         let mut file = read(text)?;
         let dropped = self.leave_out(&old, &mut file)?;
+        self.leave_parties_out(&old, &mut file)?;
         self.set_priors(&old.model, table(&mut file, "prior")?)?;
         table(&mut file, "parameters")?.retain(|name, _| !dropped.contains(name));
         // A prior given for a dropped parameter is refused by name later.
@@ -64,6 +67,27 @@ impl Refit<'_> {
         };
         self.check_default(&new, table(&mut file, "prior")?)?;
         Ok(new)
+    }
+
+    /// Leaves parties out of the job's list.
+    fn leave_parties_out(&self, old: &JobSpec, file: &mut Table) -> Result<(), JobError> {
+        for party in self.without {
+            if old.sites.is_none() {
+                let message =
+                    "only a job with parameters by party keeps each party's releases apart: submit a job without this party";
+                return Err(JobError::new("without", message));
+            }
+            if !old.parties.contains(party) {
+                return Err(JobError::new(
+                    "without",
+                    format!("the job has no party `{party}`; it has {}", old.parties.join(", ")),
+                ));
+            }
+        }
+        if let Some(parties) = file.get_mut("parties").and_then(Value::as_array_mut) {
+            parties.retain(|party| party.as_str().is_none_or(|party| !self.without.iter().any(|out| out == party)));
+        }
+        Ok(())
     }
 
     fn set_priors(&self, model: &ModelSpec, prior: &mut Table) -> Result<(), JobError> {

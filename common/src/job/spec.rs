@@ -7,6 +7,7 @@ use super::algorithm::Algorithm;
 use super::error::JobError;
 use super::privacy_spec::{PrivacySpec, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, SamplerSpec};
+use super::sites::Sites;
 use super::weights::Weights;
 use crate::model::{self, Model, OutcomeTable, TableLaw, TimesTable};
 use crate::parameter::{Interval, Prior, Transform};
@@ -44,6 +45,8 @@ pub struct JobSpec {
     pub priors: Vec<Prior>,
     /// The parameter box, part of the prior; one interval per parameter.
     pub support: Vec<Interval>,
+    /// The parameters that each party has of its own; `None` if all parties share every parameter.
+    pub sites: Option<Sites>,
     /// The settings of the chains.
     pub sampler: SamplerSpec,
     /// The job's budget at each party, and its noise.
@@ -229,7 +232,7 @@ impl JobSpec {
     pub fn outcome_table(&self, model: &dyn Model) -> Option<OutcomeTable> {
         let ReleaseSpec { stages, curvature_share, table, .. } = &self.release;
         match table {
-            _ if self.algorithm != Algorithm::NoisyStatistics => None,
+            _ if self.algorithm != Algorithm::NoisyStatistics || self.sites.is_some() => None,
             Some(asked) => asked.then(|| model.outcome_table(usize::MAX)).flatten(),
             // A table is an answer of the plain fit.
             None if stages.is_some() || curvature_share.is_some() || self.weights == Weights::Always => None,
@@ -244,7 +247,13 @@ impl JobSpec {
     #[must_use]
     pub fn is_by_table(&self, model: &dyn Model) -> bool {
         let by_cells = model.scores().is_some_and(|scores| scores.cells().is_some());
-        by_cells || self.outcome_table(model).is_some()
+        self.sites.is_none() && by_cells || self.outcome_table(model).is_some()
+    }
+
+    /// Returns whether the job infers from a few releases instead of chains of queries.
+    #[must_use]
+    pub fn releases_once(&self) -> bool {
+        self.algorithm == Algorithm::NoisyStatistics
     }
 
     /// Returns the histogram of times from which the score stages start, if `release.table` asks for it.

@@ -74,7 +74,7 @@ pub use leverage::Leverage;
 pub use observed::ObservedForm;
 pub use outcome_table::{OutcomeTable, TableLaw};
 pub use ratio_range::RatioRange;
-pub use registry::{build, in_original_units};
+pub use registry::build;
 pub use score::{Remainder, ScoreModel};
 pub use slope_table::SlopeTable;
 pub use softplus::softplus;

@@ -95,22 +95,3 @@ fn regression(
 fn boxed<L: Likelihood + 'static>(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Box<dyn Model> {
     Box::new(Regression::new(names, predictor, likelihood))
 }
-
-/// Maps draws to the data's units, `[parameter][chain][draw]` as in the input.
-///
-/// All chains have the same length.
-#[must_use]
-pub fn in_original_units(model: &dyn Model, samples: &[Vec<&[f64]>]) -> Vec<Vec<Vec<f64>>> {
-    let chains = samples.first().map_or(0, Vec::len);
-    let mut mapped = vec![vec![Vec::new(); chains]; samples.len()];
-    let mut theta = vec![0.0; samples.len()];
-    for chain in 0..chains {
-        for draw in 0..samples[0][chain].len() {
-            theta.iter_mut().zip(samples).for_each(|(t, parameter)| *t = parameter[chain][draw]);
-            for (values, value) in mapped.iter_mut().zip(model.to_original(&theta)) {
-                values[chain].push(value);
-            }
-        }
-    }
-    mapped
-}

@@ -144,7 +144,8 @@ impl Model for Weibull {
             let z = shape * (libm::log(self.times.middle + self.times.half * x) - log_scale);
             event * (libm::log(shape) + z) - libm::exp(z)
         };
-        data.outcome.iter().zip(&data.auxiliary[0]).map(one).sum()
+        // An inert record is not a number.
+        data.outcome.iter().zip(&data.auxiliary[0]).map(one).filter(|density| !density.is_nan()).sum()
     }
 
     fn to_original(&self, theta: &[f64]) -> Vec<f64> {

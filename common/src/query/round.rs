@@ -26,7 +26,7 @@ impl Phase {
     }
 }
 
-/// One query, sent to every party.
+/// One query to a party.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// The chain, or another slot of the round; part of the query's identity.
@@ -74,11 +74,20 @@ pub struct Round {
     pub phase: Phase,
     /// The queries, at least one. There are fewer than chains if a proposal fell outside the parameter box.
     pub queries: Vec<Query>,
+    /// The queries of each party, in the job's order, if every party is asked at points of its own; else empty. They agree in chains and
+    /// kinds; [`Self::queries`] are then those of the first party.
+    pub apart: Vec<Vec<Query>>,
     /// The values that become readable from the parties' answers.
     pub opened: Opened,
 }
 
 impl Round {
+    /// Returns the queries that the party with this index answers.
+    #[must_use]
+    pub fn queries_of(&self, party: usize) -> &[Query] {
+        self.apart.get(party).unwrap_or(&self.queries)
+    }
+
     /// Returns the number of integers of a party's answer in a log. A masked answer has one more, the check.
     #[must_use]
     pub fn logged_length(&self) -> usize {

@@ -65,7 +65,7 @@ impl Members {
 
     /// Describes a release that no sum of clamped records can equal, whatever the records and the noise.
     fn impossible_release(&self, party: usize, iteration: u64, releases: &[i64]) -> Option<String> {
-        let (query, release, most) = self.terms.impossible_release(&self.list[party].metadata?, releases)?;
+        let (query, release, most) = self.terms.impossible_release(party, &self.list[party].metadata?, releases)?;
         Some(format!("the impossible number {release} for query {query} of round {iteration}; the limit is {most}"))
     }
 

@@ -153,7 +153,8 @@ impl Chain {
 
     /// Terms of the current round's queries.
     pub(super) fn terms(&self) -> RoundTerms {
-        let terms = |round| RoundTerms::of(round, self.model.as_ref(), &self.job.spec, self.spending.units());
+        let (accounts, of_party) = (self.spending.accounts(), self.spending.of_party());
+        let terms = |round| RoundTerms::of(round, self.model.as_ref(), &self.job.spec, accounts, of_party);
         self.next.as_round().map(terms).unwrap_or_default()
     }
 
@@ -252,11 +253,18 @@ fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replay
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StopReason::Unwritten(job.draws_fault(&e))),
         _ => {}
     }
-    let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
+    let draws = DrawStore::create(&job.draws, chains, &spec.draw_names(), &attributes::at_start(job))
         .map_err(|e| StopReason::Unwritten(job.draws_fault(&e)))?;
     let sampler = sampler::build(spec, parties).map_err(unfit)?;
-    let mut replayed =
-        Replayed { model, sampler, draws, spending: Spending::new(parties), rounds: 0, kept: 0, before: Duration::ZERO };
+    let mut replayed = Replayed {
+        model,
+        sampler,
+        draws,
+        spending: Spending::new(parties, spec.sites.is_some()),
+        rounds: 0,
+        kept: 0,
+        before: Duration::ZERO,
+    };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
     if replayed.rounds == 0
         && let Some(futility) = planner::prospect(spec, parties)

@@ -235,7 +235,7 @@ impl Driver {
     async fn await_last_answers(&mut self, ending: &StopReason) {
         let parties = 0..self.members.list.len();
         let mut due: Vec<bool> = parties
-            .map(|party| self.query.is_some() && self.members.list[party].open && !self.members.has_answered(party))
+            .map(|party| !self.queries.is_empty() && self.members.list[party].open && !self.members.has_answered(party))
             .collect();
         match ending {
             StopReason::Budget { party, .. } => due[*party] = false,

@@ -18,28 +18,47 @@ struct QueryBound {
     terms: Option<(QueryTerms, NoiseScale)>,
 }
 
-/// Terms and noise of every query, by unit of privacy.
+/// Terms and noise of every query, by account ([`super::spending::Spending`]).
 #[derive(Debug, Default)]
-pub(super) struct RoundTerms(Vec<(PrivacyUnit, Vec<QueryBound>)>);
+pub(super) struct RoundTerms {
+    accounts: Vec<Vec<QueryBound>>,
+    /// Each party's account, in the job's order.
+    of_party: Vec<usize>,
+}
 
 impl RoundTerms {
-    /// Computes the terms at parties that protect one of `units`.
-    pub(super) fn of(round: &Round, model: &dyn Model, spec: &JobSpec, units: impl Iterator<Item = PrivacyUnit>) -> Self {
-        let terms = |unit: PrivacyUnit| {
-            let of_query = round.queries.iter().map(|query| {
+    /// Computes the terms of each account, given by its unit of privacy and a party of it; `of_party` is each party's account.
+    pub(super) fn of(
+        round: &Round,
+        model: &dyn Model,
+        spec: &JobSpec,
+        accounts: impl Iterator<Item = (PrivacyUnit, usize)>,
+        of_party: &[usize],
+    ) -> Self {
+        let terms = |(unit, party): (PrivacyUnit, usize)| {
+            let of_query = round.queries_of(party).iter().map(|query| {
                 let points = (query.from.as_slice(), query.to.as_slice());
                 let terms = QueryTerms::new(model, spec, unit, query.kind, points).ok();
                 QueryBound { length: query.length(), terms: terms.map(|terms| (terms, query.noise)) }
             });
-            (unit, of_query.collect())
+            of_query.collect()
         };
-        Self(units.map(terms).collect())
+        Self { accounts: accounts.map(terms).collect(), of_party: of_party.to_vec() }
+    }
+
+    fn of_party(&self, party: usize) -> Option<&Vec<QueryBound>> {
+        self.accounts.get(*self.of_party.get(party)?)
     }
 
     /// Finds the first release that no sum of this party's clamped records can equal; returns its query's number, its value and
     /// the limit.
-    pub(super) fn impossible_release(&self, metadata: &PartyMetadata, releases: &[i64]) -> Option<(usize, i64, u64)> {
-        let (_, queries) = self.0.iter().find(|(unit, _)| *unit == metadata.unit())?;
+    pub(super) fn impossible_release(
+        &self,
+        party: usize,
+        metadata: &PartyMetadata,
+        releases: &[i64],
+    ) -> Option<(usize, i64, u64)> {
+        let queries = self.of_party(party)?;
         let units = metadata.records().or(metadata.persons());
         let limits = queries.iter().map(|QueryBound { length, terms }| {
             let most = terms.map_or(u64::MAX, |(terms, noise)| terms.greatest_release(units, noise));
@@ -50,11 +69,9 @@ impl RoundTerms {
 
     /// Returns true if a sum over these parties exceeds its limit, as it does when masks do not cancel.
     pub(super) fn has_impossible_sum(&self, parties: &[PartyMetadata], sums: &[i64]) -> bool {
-        let of_party = |metadata: &PartyMetadata| {
-            let (_, queries) = self.0.iter().find(|(unit, _)| *unit == metadata.unit())?;
-            Some((queries, metadata.records().or(metadata.persons())))
-        };
-        let Some(parties) = parties.iter().map(of_party).collect::<Option<Vec<_>>>() else { return true };
+        let of_party =
+            |(party, metadata): (usize, &PartyMetadata)| Some((self.of_party(party)?, metadata.records().or(metadata.persons())));
+        let Some(parties) = parties.iter().enumerate().map(of_party).collect::<Option<Vec<_>>>() else { return true };
         let Some((first, _)) = parties.first() else { return true };
         let limits = first.iter().enumerate().map(|(query, QueryBound { length, terms })| {
             let of_query = |(queries, units): &(&Vec<QueryBound>, Option<u64>)| Some((queries.get(query)?.terms?.0, *units));

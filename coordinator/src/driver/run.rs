@@ -65,8 +65,8 @@ pub(crate) struct Driver {
     pub(super) chain: Option<Chain>,
     /// Frame that opens the job.
     pub(super) opening: Arc<Body>,
-    /// The current round, ready to send as the first attempt.
-    pub(super) query: Option<Arc<Body>>,
+    /// The current round, ready to send as the first attempt: one message for all parties, or one for each; empty without a round.
+    pub(super) queries: Vec<Arc<Body>>,
     pub(super) stopwatch: Stopwatch,
     pub(super) status: watch::Sender<Status>,
     pub(super) stop: watch::Receiver<Option<StopRequest>>,
@@ -100,7 +100,7 @@ impl Driver {
             members,
             chain: None,
             opening,
-            query: None,
+            queries: Vec::new(),
             stopwatch: Stopwatch::new(),
             status,
             stop,
@@ -309,13 +309,13 @@ impl Driver {
     fn ask_all(&mut self) -> Result<(), StopReason> {
         let Some(chain) = &mut self.chain else { return Ok(()) };
         if chain.next().as_round().is_some() && chain.futility().is_some() {
-            self.query = None;
+            self.queries.clear();
             return Err(StopReason::Futility);
         }
         let round = match chain.next() {
             Next::Ask(round) => round,
             end => {
-                self.query = None;
+                self.queries.clear();
                 return Err(match end {
                     Next::Stopped(reason) => StopReason::Clipped(Fault::new(ErrorCode::InvalidInput, reason.clone())),
                     _ => StopReason::Finished,
@@ -324,9 +324,13 @@ impl Driver {
         };
         self.members.ask(round, Timestamp::now());
         self.members.ask_first(is_masked(round).then(|| chain.party_with_least_budget()).flatten());
-        let query = query_to_wire(&self.job.id, round.iteration, &round.queries);
-        check_length(&query)?;
-        self.query = Some(Arc::new(Body::Query(query)));
+        // One message for all parties, or one for each.
+        let asked = if round.apart.is_empty() { std::slice::from_ref(&round.queries) } else { &round.apart };
+        let messages = asked.iter().map(|queries| {
+            let query = query_to_wire(&self.job.id, round.iteration, queries);
+            check_length(&query).map(|()| Arc::new(Body::Query(query)))
+        });
+        self.queries = messages.collect::<Result<_, _>>()?;
         self.stopwatch.asks();
         (0..self.members.list.len()).for_each(|party| self.ask(party));
         // Computed while the parties work.
@@ -339,7 +343,8 @@ impl Driver {
     /// Sends the current round to a party that is attached, has opened the job and has not answered.
     fn ask(&mut self, party: usize) {
         let member = &self.members.list[party];
-        if let (Some(query), Some(queue), Some(chain)) = (&self.query, &member.queue, &mut self.chain)
+        let query = self.queries.get(party).filter(|_| self.queries.len() > 1).or(self.queries.first());
+        if let (Some(query), Some(queue), Some(chain)) = (query, &member.queue, &mut self.chain)
             && member.open
             && self.members.masking.as_ref().is_none_or(|masking| masking.can_ask(party))
             && !self.members.has_answered(party)

@@ -10,13 +10,15 @@ use conclave_privacy::accounting::{OpenBlocks, PrivacyUnit};
 #[derive(Debug)]
 struct Account {
     unit: PrivacyUnit,
+    /// One of them: all are asked the same queries.
+    party: usize,
     spent: Spent,
     /// Blocks that these parties have opened.
     blocks: OpenBlocks,
 }
 
-/// Charges of a job's parties for absorbed rounds. A charge depends only on what a party protects, so there is one account for
-/// each kind of unit, however many parties there are.
+/// Charges of a job's parties for absorbed rounds. Where all parties are asked the same queries, a charge depends only on what a
+/// party protects, so there is one account for each kind of unit, however many parties there are. Else each party has an account.
 #[derive(Debug)]
 pub(super) struct Spending {
     accounts: Vec<Account>,
@@ -27,26 +29,26 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// Opens accounts without charges for parties with this metadata.
-    pub(super) fn new(metadata: &[PartyMetadata]) -> Self {
+    /// Opens accounts without charges for parties with this metadata; `apart` says whether each is asked queries of its own.
+    pub(super) fn new(metadata: &[PartyMetadata], apart: bool) -> Self {
         let mut accounts: Vec<Account> = Vec::new();
-        let mut account = |unit: PrivacyUnit| {
-            accounts.iter().position(|account| account.unit == unit).unwrap_or_else(|| {
-                accounts.push(Account { unit, spent: Spent::default(), blocks: OpenBlocks::default() });
+        let mut account = |(party, unit): (usize, PrivacyUnit)| {
+            accounts.iter().position(|account| !apart && account.unit == unit).unwrap_or_else(|| {
+                accounts.push(Account { unit, party, spent: Spent::default(), blocks: OpenBlocks::default() });
                 accounts.len() - 1
             })
         };
-        let of_party = metadata.iter().map(|metadata| account(metadata.unit())).collect();
+        let of_party = metadata.iter().map(PartyMetadata::unit).enumerate().map(&mut account).collect();
         Self { accounts, of_party, highest_cost: 0 }
     }
 
     /// Adds the charges of an absorbed round.
     ///
     /// # Errors
-    /// The errors of [`Spent::for_round`].
+    /// The errors of [`Spent::for_queries`].
     pub(super) fn add(&mut self, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), String> {
-        for Account { unit, spent, blocks } in &mut self.accounts {
-            let cost = Spent::for_round(round, (model, spec), *unit, blocks)?;
+        for Account { unit, party, spent, blocks } in &mut self.accounts {
+            let cost = Spent::for_queries(round.queries_of(*party), (model, spec), *unit, blocks)?;
             self.highest_cost = self.highest_cost.max(cost.units);
             *spent = spent.plus(cost);
         }
@@ -62,10 +64,10 @@ impl Spending {
     /// Cost to a party of a round that is not absorbed yet.
     ///
     /// # Errors
-    /// The errors of [`Spent::for_round`].
+    /// The errors of [`Spent::for_queries`].
     pub(super) fn cost(&self, party: usize, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<Spent, String> {
         let Account { unit, blocks, .. } = &self.accounts[self.of_party[party]];
-        Spent::for_round(round, (model, spec), *unit, &mut blocks.clone())
+        Spent::for_queries(round.queries_of(party), (model, spec), *unit, &mut blocks.clone())
     }
 
     /// Highest cost of a round to a party.
@@ -80,8 +82,13 @@ impl Spending {
         self.of_party.iter().enumerate().map(remaining)
     }
 
-    /// Kinds of unit that the parties protect.
-    pub(super) fn units(&self) -> impl Iterator<Item = PrivacyUnit> {
-        self.accounts.iter().map(|account| account.unit)
+    /// Each account's unit of privacy, and a party of it.
+    pub(super) fn accounts(&self) -> impl Iterator<Item = (PrivacyUnit, usize)> {
+        self.accounts.iter().map(|account| (account.unit, account.party))
+    }
+
+    /// Each party's account, in the job's order.
+    pub(super) fn of_party(&self) -> &[usize] {
+        &self.of_party
     }
 }

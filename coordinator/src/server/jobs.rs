@@ -197,7 +197,7 @@ impl Jobs for JobsService {
             (status.id.clone(), status.state.has_ended())
         };
         let compute = move || match JobSpec::parse(&shown.source) {
-            Ok(spec) => traces(&live, spec.build_model().parameter_names()),
+            Ok(spec) => traces(&live, &spec.draw_names()),
             Err(_) => TracesReply::default(),
         };
         let reply = self.traces.at((id, ended)).get(compute).await;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use conclave_common::job::JobSpec;
-use conclave_common::model;
 use conclave_common::schema::ColumnSpec;
 use conclave_proto::array_name::encode;
 use serde_json::{Map, Value, json};
@@ -27,11 +26,10 @@ pub(super) struct Original {
 impl Original {
     /// Builds the group from the kept draws `samples`, `[parameter][chain]`, with chains of equal length.
     pub(super) fn new(spec: &JobSpec, samples: &[Vec<&[f64]>], root: &Path) -> Self {
-        let model = spec.build_model();
-        let names = model.parameter_names();
+        let names = spec.draw_names();
         let kept = samples.first().and_then(|chains| chains.first()).map_or(0, |chain| chain.len());
         let folder = root.join(GROUP);
-        let theta = names.iter().zip(model::in_original_units(model.as_ref(), samples)).enumerate().map(|(i, (name, rows))| {
+        let theta = names.iter().zip(spec.in_original_units(samples)).enumerate().map(|(i, (name, rows))| {
             Array::from_rows(folder.join(encode(name, i)), CHAIN_DRAW, rows).with_attribute("parameter", name.as_str())
         });
         let count = |length: usize| vec![(0..length as i64).collect::<Vec<_>>()];

@@ -129,8 +129,13 @@ fn expected(spec: &JobSpec, records: &[u64], rounds: Option<u64>, [note, refusal
         Ok(Some(outlook)) => {
             let refused = prospect(spec, &parties).is_some();
             let range = Range::of_cases(outlook.best, outlook.worse);
-            let note = if refused { refusal } else { note };
-            AlgorithmPlan { refused, ..AlgorithmPlan::new(spec.algorithm, Some(range), rounds, note) }
+            let small = if refused { Vec::new() } else { sampler::small_parties(spec, &parties) };
+            let note = match (refused, small.is_empty()) {
+                (true, _) => refusal.to_owned(),
+                (_, true) => note.to_owned(),
+                _ => format!("{note}; the own values of {} will rest on the other parties", small.join(", ")),
+            };
+            AlgorithmPlan { refused, ..AlgorithmPlan::new(spec.algorithm, Some(range), rounds, &note) }
         }
         Ok(None) => AlgorithmPlan::new(spec.algorithm, None, None, ""),
         Err(error) => AlgorithmPlan::refused(spec.algorithm, &error.to_string()),

@@ -160,12 +160,13 @@ impl<R: CryptoRng> Rehearsal<R> {
         let mut charged = Vec::with_capacity(self.parties.len());
         for (index, party) in self.parties.iter().enumerate() {
             let terms = |query: &Query| query_terms(&self.spec, self.model.as_ref(), party.unit, query);
-            let terms = round.queries.iter().map(terms).collect::<Result<Vec<_>, _>>()?;
+            let queries = round.queries_of(index);
+            let terms = queries.iter().map(terms).collect::<Result<Vec<_>, _>>()?;
             if terms.iter().any(|terms| !terms.sum_fits(party.data.units())) {
                 return Err(RehearsalError::TooManyRecords { party: self.spec.parties[index].clone() });
             }
             let mut account = party.account.clone();
-            if let Err(refusal) = account.charge(&self.spec, party.unit, (&round.queries, &terms))? {
+            if let Err(refusal) = account.charge(&self.spec, party.unit, (queries, &terms))? {
                 return Ok(Answer::Refused { party: index, refusal });
             }
             charged.push(account);
@@ -179,14 +180,15 @@ impl<R: CryptoRng> Rehearsal<R> {
     }
 
     fn release(&mut self, party: usize, round: &Round) -> Result<Vec<i64>, RehearsalError> {
-        if let [query] = &round.queries[..]
+        let queries = round.queries_of(party);
+        if let [query] = queries
             && let Some(candidates) = query.kind.candidates()
         {
             return self.choose(party, query, candidates);
         }
-        let sums = self.sums(party, &round.queries)?;
+        let sums = self.sums(party, queries)?;
         let mut out = Vec::with_capacity(sums.len());
-        for (sum, query) in sums.into_iter().zip(&round.queries) {
+        for (sum, query) in sums.into_iter().zip(queries) {
             let sample = NoiseSample::gathered(query.kind.length(), || NoiseSample::of_scale(query.noise, &mut self.rng));
             let cover = self.cover(party, query, sum.sampled())?;
             out.extend_from_slice(sum.release(&cover, sample).ok_or(RehearsalError::Uncovered)?.as_slice());

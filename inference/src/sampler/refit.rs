@@ -2,7 +2,7 @@
 
 use super::error::SamplerError;
 use super::interface::{Next, Sampler};
-use super::noisy_statistics::{NoisyStatistics, RefitError, Refitted};
+use super::noisy_statistics::{ByParty, NoisyStatistics, RefitError, Refittable, Refitted};
 use super::registry::engine;
 use super::replay::ReplayError;
 use conclave_common::job::JobSpec;
@@ -21,7 +21,7 @@ pub fn refittable(spec: &JobSpec) -> Result<(), RefitError> {
 
 /// A job's releases, taken round by round from its log.
 pub struct StoredReleases {
-    sampler: NoisyStatistics,
+    sampler: Box<dyn Refittable>,
 }
 
 impl StoredReleases {
@@ -38,7 +38,11 @@ impl StoredReleases {
         // The job's own draws are not needed, and the queries do not depend on them.
         let mut spec = spec.clone();
         (spec.sampler.chains, spec.sampler.draws) = (1, 1);
-        Ok(Self { sampler: NoisyStatistics::new(&spec, parties)? })
+        let sampler: Box<dyn Refittable> = match spec.sites {
+            Some(_) => Box::new(ByParty::new(&spec, parties)?),
+            None => Box::new(NoisyStatistics::new(&spec, parties)?),
+        };
+        Ok(Self { sampler })
     }
 
     /// Absorbs the next round; `releases[party][component]`, as in [`super::Totals::of`].
@@ -46,7 +50,7 @@ impl StoredReleases {
     /// # Errors
     /// The job does not lead to this round or these releases.
     pub fn replay(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<(), ReplayError> {
-        let sampler: &mut dyn Sampler = &mut self.sampler;
+        let sampler: &mut dyn Sampler = self.sampler.as_mut();
         sampler.replay(iteration, releases).map(|_| ())
     }
 
@@ -61,8 +65,8 @@ impl StoredReleases {
         self.sampler.released()
     }
 
-    /// Returns the posterior of another job given these releases. It may have other priors, boxes, draws, chains or seed, or,
-    /// with released second moments, fewer predictors. With the job itself it gives the job's own draws, bit for bit.
+    /// Returns the posterior of another job given these releases. It may have other priors, boxes, draws, chains or seed; with
+    /// released second moments, fewer predictors; with parameters by party, fewer parties. With the job itself it gives the job's own draws, bit for bit.
     ///
     /// # Errors
     /// [`RefitError`].

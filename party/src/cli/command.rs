@@ -10,7 +10,7 @@ use super::common::Common;
 use super::decide::{ApproveArgs, RefuseArgs};
 use super::run::RunArgs;
 use super::statement::StatementArgs;
-use super::{audit, backup, budget, decide, doctor, init, jobs, ledger, pin, renew, run, statement, status, verify};
+use super::{answer, audit, backup, budget, decide, doctor, init, jobs, ledger, pin, renew, run, statement, status, verify};
 use crate::error::StartError;
 
 /// A data owner's daemon: answers a coordinator's queries about its local records, within a privacy budget.
@@ -68,6 +68,19 @@ enum Command {
     Revoke(RefuseArgs),
     /// Check the coordinator: replay a job's published log and compare it with this party's ledger, the draws and the result.
     Verify(verify::VerifyArgs),
+    /// Compute this owner's own answer to a job, from its records without noise and the other owners' releases. Charges nothing and
+    /// sends nothing; passing the answer on is a release of these records without protection.
+    ///
+    /// WARNING: the answer is a function of these records without any protection. It is for use inside this organisation.
+    ///
+    /// The command fetches the job's public log from the coordinator and checks it, as `verify` does. It reads the records from `data.path`,
+    /// computes the posterior on this machine, writes it to a new file that this user alone may read, and prints a table of it. Beside
+    /// each parameter stand the sd of the job's answer and that of these records alone. Works while the party runs.
+    ///
+    /// It takes finished jobs of algorithm = "noisy-statistics" that released plain scores: logistic, poisson, negative_binomial, student_t
+    /// and weibull. Other releases are refused with the reason and the job to ask for. Exit codes are those of `verify`: 3 if the log
+    /// fails a check, 2 if there is no own answer, 4 if the coordinator can't be reached.
+    Answer(answer::AnswerArgs),
     /// Print a statement on a job: its queries and releases, its guarantees and their limits.
     Statement(StatementArgs),
 }
@@ -106,6 +119,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Reject(args) => decide::reject(&args),
         Command::Revoke(args) => decide::revoke(&args),
         Command::Verify(args) => verify::verify(&args),
+        Command::Answer(args) => answer::answer(&args),
         Command::Statement(args) => statement::statement(&args),
     };
     match done {

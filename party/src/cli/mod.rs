@@ -1,5 +1,6 @@
 //! `conclave-party`: the owner's commands.
 
+mod answer;
 mod audit;
 mod backup;
 mod budget;

@@ -4,6 +4,7 @@ use conclave_privacy::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::given_up::{GivenUp, given_up};
+use super::known_data::{KnownData, known_data};
 use conclave_vault::ledger::components;
 use conclave_vault::ledger::entry::Hash;
 use conclave_vault::ledger::error::LedgerError;
@@ -97,6 +98,14 @@ impl JobReader {
     /// A failure of the database.
     pub(crate) fn given_up(&self, asked: &str) -> Result<Vec<GivenUp>, LedgerError> {
         given_up(&self.connection, self.entered.as_ref().map(|entered| entered.seq), asked)
+    }
+
+    /// Returns the data that the ledger knows since the job was entered; `None` if it never was.
+    ///
+    /// # Errors
+    /// A failure of the database.
+    pub(crate) fn data(&self) -> Result<Option<KnownData>, LedgerError> {
+        self.entered.as_ref().map(|entered| known_data(&self.connection, entered.seq)).transpose()
     }
 
     /// Returns the current charges from a round on, by round and chain.

@@ -7,6 +7,7 @@ mod given_up;
 pub mod inspect;
 mod job_history;
 mod job_totals;
+mod known_data;
 mod listing;
 mod moment;
 pub mod report;

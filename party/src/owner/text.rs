@@ -68,7 +68,13 @@ fn queries(spec: &JobSpec) -> String {
         }
         _ => String::new(),
     };
-    format!("{what}; queried {times}{stages}. {ANY_MODEL}")
+    let apart = match spec.sites {
+        Some(_) => {
+            ", at points of this party's own. The job estimates how this party differs from the others, and its answers are kept apart"
+        }
+        None => "",
+    };
+    format!("{what}; queried {times}{stages}{apart}. {ANY_MODEL}")
 }
 
 /// Describes a job for a party that protects `unit`.

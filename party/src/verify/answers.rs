@@ -26,6 +26,8 @@ pub(super) struct Answers {
     exhausted: bool,
     job: String,
     digest: [u8; 32],
+    /// This party's index among the job's parties.
+    place: usize,
     spec: JobSpec,
     model: Box<dyn Model>,
     unit: PrivacyUnit,
@@ -53,7 +55,12 @@ pub(super) enum End {
 }
 
 impl Answers {
-    pub(super) fn new(ledger: JobReader, spec: JobSpec, request: &Request, unit: PrivacyUnit) -> Result<Self, StartError> {
+    pub(super) fn new(
+        ledger: JobReader,
+        (spec, party): (JobSpec, &str),
+        request: &Request,
+        unit: PrivacyUnit,
+    ) -> Result<Self, StartError> {
         let charges = ledger.charges(0)?;
         let given_up = ledger.given_up(&request.asked)?.into_iter().map(|stretch| (stretch, 0)).collect();
         let roster = ledger.entered().and_then(|entered| entered.roster.as_ref());
@@ -66,6 +73,7 @@ impl Answers {
             exhausted: false,
             job: request.job.clone(),
             digest: request.digest,
+            place: spec.parties.iter().position(|name| name == party).unwrap_or(usize::MAX),
             model: spec.build_model(),
             spec,
             unit,
@@ -84,7 +92,7 @@ impl Answers {
     /// Compares a replayed round with this party's queries, and the log's answers with its own.
     pub(super) fn compare(&mut self, round: &Round, logged: &[i64]) -> Result<(), StartError> {
         let mut rest = logged;
-        for query in &round.queries {
+        for query in round.queries_of(self.place) {
             // A log that ends within a round has nothing more to compare.
             let Some((logged, others)) = rest.split_at_checked(query.kind.length()) else { break };
             rest = others;
@@ -138,7 +146,7 @@ impl Answers {
         let first = after.first()?;
         let expected = |c: &Charged| {
             let next = next.filter(|next| next.iteration == c.iteration)?;
-            let query = next.queries.iter().find(|q| q.chain == c.chain)?;
+            let query = next.queries_of(self.place).iter().find(|q| q.chain == c.chain)?;
             self.content(next, query).ok().filter(|digest| *digest == c.digest)
         };
         // The log of a running job may be some rounds behind; that of an ended one only by its last round.

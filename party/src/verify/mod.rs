@@ -19,4 +19,4 @@ mod rounds;
 mod summary;
 mod sums;
 
-pub(crate) use replay::{Report, verify};
+pub(crate) use replay::{Report, verify, watched};

@@ -39,12 +39,12 @@ pub(super) struct Published {
 impl Published {
     pub(super) fn of(replayed: Replayed) -> Self {
         let mut arrays = BTreeMap::new();
-        let model = replayed.spec.build_model();
+        let names = replayed.spec.draw_names();
         for (warmup, prefix) in [(false, ""), (true, "warmup_")] {
             let mut add = |folder: String, column| {
                 arrays.insert(format!("{prefix}{folder}"), Array { warmup, column, shape: None, chunks: BTreeSet::new() })
             };
-            for (at, name) in model.parameter_names().iter().enumerate() {
+            for (at, name) in names.iter().enumerate() {
                 add(format!("posterior/{}", encode(name, at)), Column::Theta(at));
             }
             let stats = [("accepted", Column::Accepted), ("log_alpha", Column::LogAlpha), ("iteration", Column::Iteration)];

@@ -50,6 +50,19 @@ impl Report {
 /// # Errors
 /// Fails for a job unknown to this party, a coordinator that can't be reached, and faults in this party's own files.
 pub(crate) async fn verify(config: &PartyConfig, id: &str, retired: &[PathBuf]) -> Result<Report, StartError> {
+    watched(config, id, retired, |_| ()).await
+}
+
+/// Checks a job's log as [`verify`] does, and shows each piece of it to `watch` first.
+///
+/// # Errors
+/// The errors of [`verify`].
+pub(crate) async fn watched(
+    config: &PartyConfig,
+    id: &str,
+    retired: &[PathBuf],
+    mut watch: impl FnMut(&JobLog),
+) -> Result<Report, StartError> {
     let authorities = Authorities::of(&config.identity, retired).map_err(StartError::Input)?;
     let own = find(&config.ledger, id)?;
     let ledger = JobReader::open(&config.ledger_settings(), &own.request.job)?;
@@ -57,7 +70,11 @@ pub(crate) async fn verify(config: &PartyConfig, id: &str, retired: &[PathBuf]) 
     let (ledger, checks) = (Some(ledger), Vec::new());
     let mut checker = Checker { config, authorities, own, ledger, checks, log: None, stage: Stage::Start };
     let job = checker.own.request.job.clone();
-    match fetch::fetch(config, &job, |piece| checker.take(piece)).await {
+    let take = |piece: JobLog| {
+        watch(&piece);
+        checker.take(piece)
+    };
+    match fetch::fetch(config, &job, take).await {
         Ok(end) => checker.finish(end),
         // The coordinator has sent queries of this job and denies it.
         Err(StartError::Identity(fault)) if fault.code == ErrorCode::NotFound && entered => {
@@ -124,7 +141,7 @@ impl Checker<'_> {
         let logged = roster::read(header, &spec, ledger.entered());
         self.checks.extend(logged.check);
         self.log = Some(LogDigest::new(id, &self.own.request.digest, logged.digest.as_ref()));
-        let answers = Answers::new(ledger, spec.clone(), &self.own.request, self.config.budget.unit)?;
+        let answers = Answers::new(ledger, (spec.clone(), &self.config.name), &self.own.request, self.config.budget.unit)?;
         Ok(Rounds::new(&self.config.name, spec, header, answers).into())
     }
 

@@ -44,7 +44,7 @@ impl Rounds {
         Self {
             sums,
             place: spec.parties.iter().position(|name| name == party).unwrap_or(usize::MAX),
-            drawn: Drawn::new(spec.dimension(), spec.sampler.chains as usize),
+            drawn: Drawn::new(spec.draw_names().len(), spec.sampler.chains as usize),
             sampler,
             answers,
             pieces: RoundPieces::new(spec.parties.len()),

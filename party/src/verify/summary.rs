@@ -1,7 +1,6 @@
 //! Compares the published result with the draws implied by the log.
 
 use conclave_common::job::{Continuation, JobSpec};
-use conclave_common::model;
 use conclave_inference::diagnostics::{Summary, summarise};
 use conclave_inference::sampler::RunReport;
 use serde_json::{Value, json};
@@ -34,8 +33,8 @@ pub(super) fn check(replayed: &Replayed) -> Check {
 fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     let draws = &replayed.drawn.sampling;
     let samples: Vec<Vec<&[f64]>> = draws.theta.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
-    let model = replayed.spec.build_model();
-    let original = model::in_original_units(model.as_ref(), &samples);
+    let names = replayed.spec.draw_names();
+    let original = replayed.spec.in_original_units(&samples);
     let original: Vec<Vec<&[f64]>> = original.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     let last = |chain: usize| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect();
     let states: Vec<Vec<f64>> = (0..draws.chains()).map(last).collect();
@@ -55,8 +54,8 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     }
     let counted = counts.into_iter().find_map(|(key, expected)| differs(key, &result[key], &expected));
     counted
-        .or_else(|| rows("posterior", model.parameter_names(), &samples, result))
-        .or_else(|| rows("posterior_original", model.parameter_names(), &original, result))
+        .or_else(|| rows("posterior", &names, &samples, result))
+        .or_else(|| rows("posterior_original", &names, &original, result))
         .or_else(|| {
             let claimed = serde_json::from_value::<Continuation>(result["continuation"].clone()).ok();
             let same = claimed.is_some_and(|claimed| claimed.states == states);

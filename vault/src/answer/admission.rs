@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::faults::{MAX_JOB_ID, ledger_fault};
 use super::remaining_budget::RoomTerms;
 use super::secrecy::NOT_ADMITTED;
-use crate::config::{Approve, Policy};
+use crate::config::{Approve, Policy, SiteParameters};
 use crate::consent::Standing;
 use crate::data::{MAX_UNPUBLISHED_UNITS, Memory, Precision};
 use crate::ledger::{LedgerError, ReserveLeft, Room};
@@ -181,7 +181,8 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
     let room = terms.reserve(ledger.is_open).map_err(Decision::Full)?;
     // The policy consents to no masked job with a member whom the owner does not know: anyone who invents members is paid for numbers
     // that hide no other party's.
-    let is_automatic = policy.approve == Approve::Automatic && members_known;
+    let asked_of_owner = spec.sites.is_some() && policy.site_parameters != SiteParameters::Allow;
+    let is_automatic = policy.approve == Approve::Automatic && members_known && !asked_of_owner;
     let (is_entered, is_open, is_masked) = (ledger.has_job, open_jobs.has_this, ledger.is_masked);
     Ok(Decision::AskOwner(Box::new(Admitted { spec, digest, trusted, is_automatic, is_entered, is_open, room, is_masked })))
 }

@@ -2,4 +2,4 @@
 
 pub mod policy;
 
-pub use policy::{Approve, Policy, ReplyDelay};
+pub use policy::{Approve, Policy, ReplyDelay, SiteParameters};

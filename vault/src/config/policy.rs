@@ -32,6 +32,8 @@ pub struct Policy {
     pub reply_delay: ReplyDelay,
     /// Reports the remaining budget to an analyst whose job asks for more.
     pub tell_budget: bool,
+    /// The decider on estimates of how this party differs from others.
+    pub site_parameters: SiteParameters,
     /// Admits jobs whose caps together exceed the budget: whichever spends first gets it.
     pub over_commit: bool,
 }
@@ -55,6 +57,18 @@ pub enum Approve {
     Manual,
     /// The limits themselves.
     Automatic,
+}
+
+/// The decider on a job that estimates how this party differs from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SiteParameters {
+    /// The owner, job by job, under an automatic policy too.
+    #[default]
+    Ask,
+    /// The policy, as on any other job.
+    Allow,
+    /// Such jobs are refused.
+    Never,
 }
 
 /// The delay from the start of a message's service to its reply. Public, and independent of the records.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{aggregation, auto, batch, columns, model, plan, privacy, release, sampler};
+use super::{aggregation, auto, batch, columns, model, plan, privacy, release, sampler, sites};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
@@ -25,7 +25,7 @@ impl JobSpec {
         if text.len() > MAX_BYTES {
             return Err(JobError::new("job", format!("the file has {} bytes; at most {MAX_BYTES} are read", text.len())));
         }
-        let (raw, file): (RawJob, _) = settings::read(text)?;
+        let (mut raw, file): (RawJob, _) = settings::read(text)?;
 
         if raw.name.trim().is_empty() {
             return Err(JobError::new("name", "give the job a name"));
@@ -50,6 +50,7 @@ impl JobSpec {
         let names = model.parameter_names();
         let constraints = model.constraints();
         let units = model.units(&columns);
+        let sites = sites::sites(&raw.parameters, &mut raw.prior, (&names, &constraints))?;
         let priors = parameters::priors(&raw.prior, &names, &constraints, &units, model.default_concentration())?;
         let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
         let sampler = sampler::sampler(
@@ -74,6 +75,7 @@ impl JobSpec {
             columns,
             priors,
             support,
+            sites,
             sampler,
             privacy,
             aggregation,
@@ -88,6 +90,7 @@ impl JobSpec {
             return Err(JobError::new("sampler.chains", message));
         }
         sampler::check(&spec)?;
+        sites::check(&spec)?;
         (algorithm.declaration().check)(&spec)?;
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.is_by_table(spec.build_model().as_ref());

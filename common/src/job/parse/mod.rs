@@ -16,3 +16,4 @@ mod privacy;
 mod regression;
 mod release;
 mod sampler;
+mod sites;

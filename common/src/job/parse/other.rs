@@ -1,6 +1,6 @@
 //! A job converted to another algorithm.
 
-use super::{batch, sampler};
+use super::{batch, sampler, sites};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
@@ -44,6 +44,7 @@ impl JobSpec {
             let sd = spec.sampler.proposal.total_noise_sd() / (spec.parties.len() as f64).sqrt();
             spec.privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
         }
+        sites::check(&spec)?;
         (algorithm.declaration().check)(&spec)?;
         (algorithm.declaration().resolve)(spec, true)
     }

@@ -231,7 +231,7 @@ mod tests {
     fn boxes_keep_off_the_edge_of_what_a_parameter_can_be() {
         let priors = priors(&BTreeMap::new(), &names(), &ALL, &[1.0; 6], 1.0).unwrap();
         let with = |name: &str, min, max| {
-            let raw = BTreeMap::from([(name.to_owned(), RawInterval { min, max })]);
+            let raw = BTreeMap::from([(name.to_owned(), RawInterval { min, max, by: None })]);
             support(&raw, &names(), &ALL, &[1.0; 6], &priors).map(|s| s.iter().map(|i| (i.min, i.max)).collect::<Vec<_>>())
         };
         let unit = (LEAST_POSITIVE, 1.0 - LEAST_POSITIVE);

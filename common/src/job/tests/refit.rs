@@ -41,7 +41,7 @@ epsilon = 3.0
 delta = 1e-6
 "#;
 
-const NOTHING: Refit<'static> = Refit { priors: &[], drop: &[], draws: None, chains: None, seed: None };
+const NOTHING: Refit<'static> = Refit { priors: &[], drop: &[], without: &[], draws: None, chains: None, seed: None };
 
 fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect()

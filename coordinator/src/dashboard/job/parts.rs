@@ -26,7 +26,7 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
     let status = shown.status.borrow().clone();
     let ended = status.state.has_ended();
     let spec = JobSpec::parse(&shown.source).ok();
-    let names = spec.as_ref().map_or_else(Vec::new, |spec| spec.build_model().parameter_names().to_vec());
+    let names = spec.as_ref().map_or_else(Vec::new, JobSpec::draw_names);
     // An address may hold any number, and each viewed page gets its own share of a thread.
     let from = from.min(names.len().saturating_sub(1)) / PARAMETERS * PARAMETERS;
     let watched = dashboard.watched.at((status.id.clone(), from, ended));

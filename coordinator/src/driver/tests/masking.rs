@@ -154,7 +154,7 @@ fn spec() -> JobSpec {
 fn round() -> Round {
     let noise = NoiseScale::from_units(1 << 20).unwrap();
     let queries = vec![Query { chain: 0, kind: QueryKind::Ratio, from: vec![0.0], to: vec![0.3], noise }];
-    Round { iteration: 5, phase: Phase::Sampling, queries, opened: Opened::SumAlone }
+    Round { iteration: 5, phase: Phase::Sampling, queries, apart: Vec::new(), opened: Opened::SumAlone }
 }
 
 /// Runs a round in which the second party's answer is changed before it is sent.
@@ -172,7 +172,13 @@ fn asked(change: impl Fn(&mut Vec<i64>, &mut Option<Echo>)) -> (Members, Result<
     }
     members.ask(&round(), now());
     let spec = spec();
-    members.set_terms(RoundTerms::of(&round(), spec.build_model().as_ref(), &spec, std::iter::once(PrivacyUnit::default())));
+    members.set_terms(RoundTerms::of(
+        &round(),
+        spec.build_model().as_ref(),
+        &spec,
+        std::iter::once((PrivacyUnit::default(), 0)),
+        &[0; 3],
+    ));
     for (party, own) in keys.iter().enumerate() {
         let masks = own.masks(&digest, 2);
         let (mut releases, mut echo) = (vec![cover(100 + party as i64, masks[0])], Some(Echo { digest, check: masks[1] }));

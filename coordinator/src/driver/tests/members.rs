@@ -41,7 +41,7 @@ fn asked(iteration: u64, queries: usize) -> Round {
     let noise = NoiseScale::from_units(1 << 20).unwrap();
     let query = |chain| Query { chain, kind: QueryKind::Ratio, from: vec![0.0], to: vec![0.3], noise };
     let queries = (0..).take(queries).map(query).collect();
-    Round { iteration, phase: Phase::Sampling, queries, opened: Opened::EachAnswer }
+    Round { iteration, phase: Phase::Sampling, queries, apart: Vec::new(), opened: Opened::EachAnswer }
 }
 
 /// The terms of one ratio at parties that protect rows, under a clip of 0.5.
@@ -52,7 +52,7 @@ fn terms() -> RoundTerms {
     );
     let spec = spec.unwrap();
     let model = spec.build_model();
-    RoundTerms::of(&asked(5, 1), model.as_ref(), &spec, std::iter::once(PrivacyUnit::default()))
+    RoundTerms::of(&asked(5, 1), model.as_ref(), &spec, std::iter::once((PrivacyUnit::default(), 0)), &[0; 3])
 }
 
 fn named(ending: Result<PartyUpdate, StopReason>) -> (Option<String>, String) {

@@ -20,7 +20,7 @@ const PARTIES: [&str; 3] = ["a", "b", "c"];
 fn round() -> Round {
     let noise = NoiseScale::from_units(1 << 30).unwrap();
     let queries = vec![Query { chain: 0, kind: QueryKind::Ratio, from: vec![0.0], to: vec![0.3], noise }];
-    Round { iteration: 5, phase: Phase::Sampling, queries, opened: Opened::EachAnswer }
+    Round { iteration: 5, phase: Phase::Sampling, queries, apart: Vec::new(), opened: Opened::EachAnswer }
 }
 
 fn members() -> Members {
@@ -87,7 +87,7 @@ fn who_has_the_least_left_comes_first_and_near_the_end_alone() {
     let model = spec.build_model();
     let persons = PrivacyUnit::person(Adjacency::Replace, 2).unwrap();
     let metadata = [PartyMetadata::rows(10), PartyMetadata::new(persons, 10), PartyMetadata::rows(10)];
-    let mut spending = Spending::new(&metadata);
+    let mut spending = Spending::new(&metadata, false);
     assert_eq!(spending.party_with_least_budget(1000), None, "nothing was asked yet");
     spending.add(&round(), model.as_ref(), &spec).unwrap();
     let (_, each) = spending.of(1);

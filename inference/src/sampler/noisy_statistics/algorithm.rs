@@ -8,7 +8,7 @@ use super::draws::{draw, spread};
 use super::family_strategy::FamilyStrategy;
 use super::moments_strategy::MomentsStrategy;
 use super::outlook::{is_plain_enough, plain_outlook, wide_posterior_warning};
-use super::refit::{RefitError, Refitted, RetainedCoefficients};
+use super::refit::{RefitError, Refittable, Refitted, RetainedCoefficients};
 use super::score_strategy::ScoreStrategy;
 use super::strategy::Strategy;
 use super::table_strategy::TableStrategy;
@@ -77,17 +77,32 @@ impl NoisyStatistics {
         })
     }
 
-    /// Returns true once everything is released.
-    pub(crate) fn released(&self) -> bool {
+    /// Returns the job's target, and the strategy with its releases so far.
+    pub(super) fn parts(&self) -> (&Target, &dyn Strategy) {
+        (&self.target, self.way.as_ref())
+    }
+
+    /// Draws the job's number of draws from the posterior given the releases.
+    fn draw(&mut self) -> Result<(), SamplerError> {
+        let answer = self.way.answer(&self.target).ok_or(SamplerError::NoRound)?;
+        let (draws, acceptance) = draw(&self.target, &answer, self.messages.last())?;
+        self.inference =
+            self.way.inference(&self.target).map(|inference| inference.with_spread(spread(&self.target, &answer, &draws)));
+        self.draws.extend(draws);
+        self.acceptance = Some(acceptance);
+        if let Some(inference) = &mut self.inference {
+            inference.warnings.extend(self.warning.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Refittable for NoisyStatistics {
+    fn released(&self) -> bool {
         self.released
     }
 
-    /// Returns the posterior of another job given the releases so far. The other job may differ in priors, number of draws and
-    /// omitted predictors only.
-    ///
-    /// # Errors
-    /// [`RefitError`].
-    pub(crate) fn refit(&self, spec: &JobSpec) -> Result<Refitted, RefitError> {
+    fn refit(&self, spec: &JobSpec) -> Result<Refitted, RefitError> {
         let kept = RetainedCoefficients::of(&self.target.spec, spec)?;
         let target = Target::new(spec);
         let way = self.way.refit(&target, &kept)?;
@@ -110,20 +125,6 @@ impl NoisyStatistics {
         let (draws, _) = draw(&target, &answer, self.messages.last())?;
         let inference = inference.with_spread(spread(&target, &answer, &draws));
         Ok(Refitted { draws, inference })
-    }
-
-    /// Draws the job's number of draws from the posterior given the releases.
-    fn draw(&mut self) -> Result<(), SamplerError> {
-        let answer = self.way.answer(&self.target).ok_or(SamplerError::NoRound)?;
-        let (draws, acceptance) = draw(&self.target, &answer, self.messages.last())?;
-        self.inference =
-            self.way.inference(&self.target).map(|inference| inference.with_spread(spread(&self.target, &answer, &draws)));
-        self.draws.extend(draws);
-        self.acceptance = Some(acceptance);
-        if let Some(inference) = &mut self.inference {
-            inference.warnings.extend(self.warning.clone());
-        }
-        Ok(())
     }
 }
 

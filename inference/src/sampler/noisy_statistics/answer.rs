@@ -14,7 +14,7 @@ const CLIPPED_LIMIT: f64 = 0.05;
 
 /// Largest ratio of a parameter's posterior sd to that without noise. Wider intervals are honest and say nothing of the records, and
 /// the least noise in the information misstates them.
-const WIDER_LIMIT: f64 = 10.0;
+pub(crate) const WIDER_LIMIT: f64 = 10.0;
 /// Largest ratio of the width of the draws to that of the Gaussian fit.
 const SPREAD_LIMIT: f64 = 4.0;
 /// Largest reported ratio.
@@ -169,6 +169,10 @@ impl Inference {
     /// The same for a binary outcome: among answers that an information with large noise calls adequate are those for which it is far
     /// too large.
     const WEIGHTED_RHO_OF_BINARY: f64 = 0.75;
+    /// Largest ratio of an interval of a weighted fit to that without noise.
+    pub(crate) const MOST_WEIGHTED_WIDTH: f64 = 4.0;
+    /// Largest move of a weighted answer by the limit on a count's residuals, in posterior sds.
+    pub(crate) const MOST_CLIP_BIAS: f64 = 1.0;
 
     /// Returns the largest noise of a weighted fit's information relative to the information.
     pub(crate) fn most_weighted_rho(binary: bool) -> f64 {
@@ -213,8 +217,6 @@ impl Inference {
     pub(crate) fn with_weighted_checks(mut self, rho: f64, prior_share: f64, own_sd: Option<f64>, cubic: Option<f64>) -> Self {
         /// Largest ratio of a posterior variance to the prior's.
         const PRIOR: f64 = 0.1;
-        /// Largest ratio of an interval to that without noise.
-        const WIDER: f64 = 4.0;
         /// Largest remainder of the quadratic of a binary outcome.
         const CUBIC: f64 = 1.0;
         /// Largest sd of the logarithm of the own parameter.
@@ -248,7 +250,7 @@ impl Inference {
             (
                 "wider",
                 wider,
-                WIDER,
+                Self::MOST_WEIGHTED_WIDTH,
                 "the noise makes the intervals too wide: the ratio of a width to that of the records alone is",
             ),
         ];
@@ -279,12 +281,12 @@ impl Inference {
 
     /// Adds the check that the tails of a count are not much heavier than the model's: by how many posterior sds the clip moves the answer.
     pub(crate) fn with_tails_check(mut self, value: f64, clip: f64) -> Self {
-        const BIAS: f64 = 1.0;
-        self.checks.push(Check { name: "clip_bias", value, limit: BIAS });
-        if value.is_nan() || value > BIAS {
+        let limit = Self::MOST_CLIP_BIAS;
+        self.checks.push(Check { name: "clip_bias", value, limit });
+        if value.is_nan() || value > limit {
             self.reasons.push(format!(
                 "the counts' tails are heavier than the model's: the limit of {clip} sds on a residual moves the answer by about {value:.1} \
-                 posterior sds, above the limit of {BIAS}"
+                 posterior sds, above the limit of {limit}"
             ));
         }
         self

@@ -52,10 +52,32 @@ impl Coding {
 
     /// Converts a covariance from the model's coordinates to coded ones.
     pub(crate) fn coded_covariance(&self, plain: &Matrix) -> Matrix {
-        let unit = |j: usize| (0..plain.order()).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
-        let columns: Vec<Vec<f64>> = (0..plain.order()).map(|j| self.coded(&unit(j))).collect();
-        let to = Matrix::from_fn(plain.order(), |i, j| columns[j][i]);
+        let to = self.to_coded();
         to.times(plain).times(&to.transposed()).symmetrised()
+    }
+
+    /// Returns the matrix that maps the model's coordinates to coded ones.
+    fn to_coded(&self) -> Matrix {
+        let order = self.back.order();
+        let unit = |j: usize| (0..order).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
+        let columns: Vec<Vec<f64>> = (0..order).map(|j| self.coded(&unit(j))).collect();
+        Matrix::from_fn(order, |i, j| columns[j][i])
+    }
+
+    /// Converts a precision matrix, or an information, from coded coordinates to the model's.
+    pub(crate) fn plain_precision(&self, coded: &Matrix) -> Matrix {
+        let to = self.to_coded();
+        to.transposed().times(coded).times(&to).symmetrised()
+    }
+
+    /// Converts a gradient from coded coordinates to the model's.
+    pub(crate) fn plain_gradient(&self, coded: &[f64]) -> Vec<f64> {
+        self.to_coded().transposed().apply(coded)
+    }
+
+    /// Returns a prior of coordinates that depend on each other, in coded coordinates.
+    pub(crate) fn joint_prior(&self, plain: &GaussianPrior) -> GaussianPrior {
+        GaussianPrior::joint(self.coded(&plain.mean), self.moments(&plain.matrix()))
     }
 
     /// Converts a gradient to coded coordinates.
@@ -84,7 +106,7 @@ impl Coding {
                 variance[0] += variance[j];
             }
         }
-        GaussianPrior { mean: self.coded(&plain.mean), precision: variance.into_iter().map(f64::recip).collect() }
+        GaussianPrior::independent(self.coded(&plain.mean), variance.into_iter().map(f64::recip).collect())
     }
 }
 
@@ -113,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_coded_prior_has_the_variances_of_the_sums() {
-        let prior = GaussianPrior { mean: vec![0.0; 3], precision: vec![0.16, 0.16, 0.0] };
+        let prior = GaussianPrior::independent(vec![0.0; 3], vec![0.16, 0.16, 0.0]);
         let coded = Coding::new(&[false, true, false], 3).prior(&prior);
         assert_eq!(coded.precision, [1.0 / (6.25 + 6.25 / 4.0), 0.64, 0.0]);
     }

@@ -50,7 +50,7 @@ pub(crate) fn error(
     let first = assumed.moments(strategy, sd / strategy.first.sqrt());
     let decided = Linear { moments: &first, residual: None, squares: None, sigma: assumed.sigma_model(strategy) };
     let order = strategy.units.coefficients + usize::from(strategy.sigma == Sigma::Unknown);
-    let flat = GaussianPrior { mean: vec![0.0; order], precision: vec![0.0; order] };
+    let flat = GaussianPrior::independent(vec![0.0; order], vec![0.0; order]);
     let fit = decided.fit(&flat);
     let (moments, residual) = match second_stage(strategy, decided, &fit, case) {
         Some(SecondStage::Score { clip }) => {

@@ -1,8 +1,11 @@
 //! The strategy for families with a law of the record: one release of the sufficient statistic.
 
+use std::any::Any;
+
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::family::{Clamping, Family, FamilyTotals};
+use super::own_answer::OwnAnswerError;
 use super::refit::{RefitError, RetainedCoefficients};
 use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
@@ -136,6 +139,10 @@ impl Strategy for FamilyStrategy {
                 .with_prior_check(share)
                 .with_width_check(),
         )
+    }
+
+    fn by_owner(&self) -> Result<&dyn Any, OwnAnswerError> {
+        Err(OwnAnswerError::FAMILY)
     }
 
     /// Reuses the release: no prior enters it, and there are no predictors.

@@ -8,26 +8,49 @@ const RIDGE: f64 = 1e-14;
 /// Largest ridge; beyond it the identity replaces the factor.
 const LARGEST_RIDGE: f64 = 1e3;
 
-/// Independent normal distributions, one per coordinate; `precision` is the inverse of the variance, 0 for a flat prior.
+/// A normal distribution of the coordinates; `precision` is the diagonal of its precision matrix, 0 for a flat prior.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GaussianPrior {
     pub(crate) mean: Vec<f64>,
     pub(crate) precision: Vec<f64>,
+    /// The precision matrix, if coordinates depend on each other.
+    joint: Option<Matrix>,
 }
 
 impl GaussianPrior {
     /// Returns the stand-in for the prior of a space's coordinates.
     pub(in crate::sampler) fn of(space: &Space) -> Self {
-        Self { mean: space.location.clone(), precision: space.precision.clone() }
+        Self::independent(space.location.clone(), space.precision.clone())
+    }
+
+    /// Returns the prior of independent coordinates.
+    pub(crate) fn independent(mean: Vec<f64>, precision: Vec<f64>) -> Self {
+        Self { mean, precision, joint: None }
+    }
+
+    /// Returns the prior of coordinates that depend on each other.
+    pub(crate) fn joint(mean: Vec<f64>, precision: Matrix) -> Self {
+        Self { mean, precision: precision.diagonal_entries(), joint: Some(precision) }
     }
 
     /// Returns the precision as a matrix.
     pub(crate) fn matrix(&self) -> Matrix {
-        Matrix::diagonal(&self.precision)
+        self.joint.clone().unwrap_or_else(|| Matrix::diagonal(&self.precision))
+    }
+
+    /// Returns the precision times the mean.
+    pub(crate) fn pull(&self) -> Vec<f64> {
+        match &self.joint {
+            Some(joint) => joint.apply(&self.mean),
+            None => self.mean.iter().zip(&self.precision).map(|(mean, precision)| mean * precision).collect(),
+        }
     }
 
     /// Returns the slope of the log density at a point, `precision (mean - at)`.
     pub(crate) fn slope(&self, at: &[f64]) -> Vec<f64> {
+        if let Some(joint) = &self.joint {
+            return joint.apply(&self.mean.iter().zip(at).map(|(m, at)| m - at).collect::<Vec<_>>());
+        }
         let one = |((m, p), at): ((&f64, &f64), &f64)| p * (m - at);
         self.mean.iter().zip(&self.precision).zip(at).map(one).collect()
     }
@@ -68,6 +91,12 @@ pub(crate) fn roots(matrix: &Matrix) -> Vec<f64> {
 pub(crate) fn in_sds(errors: &Matrix, covariance: &Matrix) -> f64 {
     let ratios = errors.diagonal_entries().into_iter().zip(covariance.diagonal_entries()).map(|(error, own)| error / own);
     (ratios.sum::<f64>() / covariance.order() as f64).sqrt()
+}
+
+/// Returns the same of the coordinate where it is largest.
+pub(crate) fn most_in_sds(errors: &Matrix, covariance: &Matrix) -> f64 {
+    let ratios = errors.diagonal_entries().into_iter().zip(covariance.diagonal_entries()).map(|(error, own)| error / own);
+    ratios.fold(0.0, f64::max).sqrt()
 }
 
 /// Returns the lower factor of a symmetric matrix that is positive definite up to rounding, after adding the least ridge that

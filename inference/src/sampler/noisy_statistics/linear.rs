@@ -109,7 +109,7 @@ impl LinearLikelihood<'_> {
         let p = self.among.order();
         let size = self.size();
         let precision = padded(&prior.precision[..p], size);
-        let beta_prior = GaussianPrior { mean: prior.mean[..p].to_vec(), precision: prior.precision[..p].to_vec() };
+        let beta_prior = GaussianPrior::independent(prior.mean[..p].to_vec(), prior.precision[..p].to_vec());
         let mut pull = beta_prior.slope(&vec![0.0; p]);
         pull.resize(size, 0.0);
         let slope = Matrix::from_fn(size, |i, j| if j < p { self.among[(i % p, j)] } else { 0.0 });

@@ -9,6 +9,7 @@
 //! once per stage.
 
 use super::gaussian::{GaussianPrior, Solution, factor, iterate_to_fixed_point, positive_part};
+use super::guide::Guide;
 use super::information::{Information, Reach};
 use super::stage::ScoreStage;
 use crate::sampler::matrix::{Matrix, dot};
@@ -55,8 +56,13 @@ impl Part<'_> {
     }
 }
 
-/// Estimates the answer's location from these stages and a prior, starting at `start`.
-pub(crate) fn locate(stages: &[ScoreStage], prior: &GaussianPrior, start: &[f64], reach: Reach<'_>) -> Located {
+/// Estimates the answer's location from these stages and a prior, and from a guide if there is one, starting at `start`.
+pub(crate) fn locate(
+    stages: &[ScoreStage],
+    (prior, guide): (&GaussianPrior, Option<&Guide>),
+    start: &[f64],
+    reach: Reach<'_>,
+) -> Located {
     let all: Vec<Information> = stages.iter().map(|stage| stage.information.clone()).collect();
     let part = |stage| {
         let stage: &ScoreStage = stage;
@@ -65,9 +71,15 @@ pub(crate) fn locate(stages: &[ScoreStage], prior: &GaussianPrior, start: &[f64]
         Part { stage, positive: positive_part(&information.matrix), information, origin }
     };
     let parts: Vec<Part<'_>> = stages.iter().map(part).collect();
-    let pulled: Vec<f64> = prior.mean.iter().zip(&prior.precision).map(|(mean, precision)| mean * precision).collect();
+    let mut known = prior.matrix();
+    let mut pulled = prior.pull();
+    let guided = guide.map(|guide| (guide, guide.precision()));
+    if let Some((guide, precision)) = &guided {
+        known = known.plus(precision, 1.0);
+        pulled.iter_mut().zip(precision.apply(&guide.mean)).for_each(|(sum, x)| *sum += x);
+    }
     let solve = |mean: &[f64]| {
-        let (mut precision, mut pull) = (prior.matrix(), pulled.clone());
+        let (mut precision, mut pull) = (known.clone(), pulled.clone());
         for part in &parts {
             let weighted = part.information.matrix.times(&factor(&part.spread(mean, reach)).inverse());
             precision = precision.plus(&weighted.times(&part.information.matrix), 1.0);
@@ -83,7 +95,14 @@ pub(crate) fn locate(stages: &[ScoreStage], prior: &GaussianPrior, start: &[f64]
         let beside = spread.plus(&part.positive, -1.0);
         sum.plus(&gain.times(&beside).times(&gain.transposed()).symmetrised(), 1.0)
     };
-    let noise = parts.iter().fold(Matrix::zeros(start.len()), noise);
+    let of_guide = guided.map_or_else(
+        || Matrix::zeros(start.len()),
+        |(guide, precision)| {
+            let gain = solution.covariance.times(&precision);
+            gain.times(&guide.error).times(&gain.transposed()).symmetrised()
+        },
+    );
+    let noise = parts.iter().fold(of_guide, noise);
     Located { mean: solution.delta, covariance: solution.covariance, noise }
 }
 

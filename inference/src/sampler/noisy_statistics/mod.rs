@@ -14,6 +14,7 @@
 //! | [`intercept`] | the intercept's own equation |
 //! | [`locate`] | the location of the answer, estimated from all stages so far |
 //! | [`schedule`] | the next query and its share of the budget |
+//! | `guide` | the location by another search's releases, from which a search continues |
 //! | [`search`] | the search from one released stage to the next query, and to the answer |
 //! | [`frame`] | the coordinates in which a score is released, chosen so that its noise harms the posterior least |
 //! | [`grouped`] | the same where the corners are too many to list |
@@ -38,6 +39,7 @@
 //! | `public` | the public facts about a model at a point |
 //! | `moments_form` | the entries of released moments that follow from others, and the number of records in them |
 //! | `moments_units` | the coordinates of second moments |
+//! | `own_answer` | one owner's posterior: its records without noise beside the other owners' releases |
 //! | `refit` | the part of a job's releases that a posterior of another job can use |
 //! | `strategy` | the interface of the strategies below |
 //! | `score_strategy`, `moments_strategy`, `family_strategy` | the strategies: score stages, second moments, a family's statistic |
@@ -46,6 +48,7 @@
 //! | `answer` | the report of a run beside its draws |
 //! | `draws` | draws from the posterior given the releases |
 //! | `weighted` | the strategy of weighted regressions |
+//! | `by_party` | parameters by party: a search per party, and a hierarchy over them |
 //! | `algorithm` | the sampler |
 
 pub(crate) mod adequacy;
@@ -53,6 +56,7 @@ mod algorithm;
 mod allotment;
 mod answer;
 mod bend;
+mod by_party;
 mod cell_noise;
 pub(crate) mod coding;
 pub(crate) mod counts;
@@ -67,6 +71,7 @@ mod family_strategy;
 pub(crate) mod frame;
 pub(crate) mod gaussian;
 pub(crate) mod grouped;
+mod guide;
 mod histogram;
 pub(crate) mod information;
 pub(crate) mod intercept;
@@ -80,6 +85,7 @@ mod moments_strategy;
 mod moments_units;
 mod obstacle;
 mod outlook;
+mod own_answer;
 mod public;
 mod refit;
 mod residual_queries;
@@ -104,13 +110,16 @@ use crate::sampler::engine::{Engine, ErrorSource};
 pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage, Weighted};
+pub(super) use by_party::ByParty;
 pub(super) use design::predictor_moments;
 pub(crate) use design::{Case, FIFTH};
 pub use expected::Expected;
 pub(crate) use expected::Outlook;
 pub(super) use expected_family::expected_law;
 pub use obstacle::Obstacle;
-pub(crate) use outlook::{of_scores, outlook};
+pub(crate) use outlook::{of_scores, outlook, small_parties};
+pub use own_answer::{Estimate, OwnAnswer, OwnAnswerError, OwnRecords, OwnReleases, OwnRow};
+pub(super) use refit::Refittable;
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;
 pub use table_choice::with_chosen_table;
@@ -123,7 +132,10 @@ pub(super) const ENGINE: Engine = Engine {
     outlook: |spec, parties| outlook(spec, parties).map(Some),
     expectation: |spec, parties| outlook::expectation(spec, parties).map(Some),
     refit_obstacle: None,
-    ..Engine::of_ratios(|spec, parties| Ok(Box::new(NoisyStatistics::new(spec, parties)?)))
+    ..Engine::of_ratios(|spec, parties| match spec.sites {
+        Some(_) => Ok(Box::new(ByParty::new(spec, parties)?)),
+        None => Ok(Box::new(NoisyStatistics::new(spec, parties)?)),
+    })
 };
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //! whichever is more informative. The residuals' tails are asked before such a score, at two clips, and choose its own. A job by table
 //! has one release, the moments of combinations of levels.
 
+use std::any::Any;
+
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::gaussian::{Fit, GaussianPrior, roots};
@@ -11,6 +13,7 @@ use super::moments::{CLEAR, DETERMINED, Moments};
 use super::moments_form::MomentsForm;
 use super::moments_units::MomentsUnits;
 use super::obstacle::Obstacle;
+use super::own_answer::OwnAnswerError;
 use super::refit::{RefitError, RetainedCoefficients};
 use super::residual_queries::{PendingResidual, PendingTail};
 use super::residual_tails::{FAR, NEAR, ResidualSquares, ResidualTails, TAIL_SHARE, Tail};
@@ -293,6 +296,10 @@ impl Strategy for MomentsStrategy {
             );
         }
         Some(inference)
+    }
+
+    fn by_owner(&self) -> Result<&dyn Any, OwnAnswerError> {
+        Err(OwnAnswerError::MOMENTS)
     }
 
     /// Restricts the moments and their noise to the remaining predictors. A score of residuals applies to the whole model only.

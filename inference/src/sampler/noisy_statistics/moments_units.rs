@@ -26,11 +26,11 @@ impl MomentsUnits {
 
     /// Converts independent normal priors from the model's coordinates.
     pub(crate) fn prior(&self, plain: &GaussianPrior) -> GaussianPrior {
-        let GaussianPrior { mut mean, precision } = self.coding.prior(plain);
+        let GaussianPrior { mut mean, precision, .. } = self.coding.prior(plain);
         self.scale(&mut mean);
         let half = self.outcome.1;
         let scaled = |(j, precision): (usize, &f64)| if j < self.coefficients { half * half * precision } else { *precision };
-        GaussianPrior { mean, precision: precision.iter().enumerate().map(scaled).collect() }
+        GaussianPrior::independent(mean, precision.iter().enumerate().map(scaled).collect())
     }
 
     /// Returns the knowledge of the residuals' sd.

@@ -49,9 +49,29 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
 /// # Errors
 /// Those of [`expectation`].
 pub(crate) fn plain_outlook(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Outlook, SamplerError> {
+    if target.spec.sites.is_some() {
+        // The shared parameters have the error of a job of as many parameters; a party's own have a smaller one for being near others'.
+        return of_scores(target, target.scores()?.as_ref(), parties, budget);
+    }
     let of = |case| error(target, parties, budget, case);
     let (best, worse) = (of(Case::Best)?, of(Case::Worse)?);
     Ok(Outlook { best, worse: worse.max(best) })
+}
+
+/// Returns the parties whose own releases alone determine their parameters poorly: with errors above two posterior sds of their own
+/// records in the best case. Empty for a job whose parties share every parameter.
+pub(crate) fn small_parties(spec: &JobSpec, parties: &[PartyMetadata]) -> Vec<String> {
+    /// Such a party has a quarter of the records with which its releases count half of what its records would.
+    const ALONE: f64 = 2.0;
+    let error = |at: usize, metadata: &PartyMetadata| {
+        let target = Target::new(&spec.at_party(at));
+        let budget = Allotment::new(&target.spec, &[*metadata])?;
+        let scores = target.scores()?;
+        StartingPoint::of(&target, scores.as_ref(), &[*metadata]).error(&target, scores.as_ref(), &budget)
+    };
+    let small = |(at, metadata): &(usize, &PartyMetadata)| error(*at, metadata).is_ok_and(|error| error > ALONE);
+    let of_sites = parties.iter().enumerate().filter(|_| spec.sites.is_some());
+    of_sites.filter(small).filter_map(|(at, _)| spec.parties.get(at).cloned()).collect()
 }
 
 /// Returns true where an unweighted answer is sharp even in three times the worse case, which real data may be, so that nothing need be
@@ -101,6 +121,9 @@ pub(crate) fn wide_posterior_warning(
     budget: &Allotment,
 ) -> Result<Option<String>, SamplerError> {
     match PartyMetadata::most_records_of_all(parties) {
+        Some(_) if target.spec.sites.is_some() => {
+            Ok(expected::wide_posterior_warning(&target.spec, plain_outlook(target, parties, budget)?.best))
+        }
         Some(_) => {
             let weighted = weighted::outlook(target, parties, budget)?.map_or(f64::INFINITY, |outlook| outlook.best);
             Ok(expected::wide_posterior_warning(&target.spec, error(target, parties, budget, Case::Best)?.min(weighted)))

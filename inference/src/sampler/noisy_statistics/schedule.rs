@@ -59,6 +59,13 @@ pub(crate) struct SearchState {
     pub(crate) curvature: f64,
 }
 
+impl SearchState {
+    /// Returns true if the next stage may be the last.
+    pub(crate) fn is_found(&self) -> bool {
+        self.moved <= FARTHEST && self.cubic <= FOUND && self.expected <= EXPECTED
+    }
+}
+
 /// The number of stages so far, and the remaining budget.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Schedule {
@@ -71,6 +78,12 @@ impl Schedule {
     /// Returns the schedule of a search with this share of the budget.
     pub(crate) fn new(shares: Shares, remaining: f64) -> Self {
         Self { shares, stages: 0, remaining }
+    }
+
+    /// Returns the schedule of a search that another one leads. It may ask its last stage at once, unless a family's own parameter bends its
+    /// likelihood: then the last step must be short.
+    pub(crate) fn led(remaining: f64, has_own: bool) -> Self {
+        Self { stages: usize::from(!has_own), ..Self::new(Shares::Auto, remaining) }
     }
 
     /// Returns the remaining share of the budget.
@@ -88,7 +101,7 @@ impl Schedule {
     pub(crate) fn next(&mut self, at: Vec<f64>, state: SearchState) -> (Request, f64) {
         let (share, last, curvature) = match &self.shares {
             Shares::Auto => {
-                let found = state.moved <= FARTHEST && state.cubic <= FOUND && state.expected <= EXPECTED;
+                let found = state.is_found();
                 // At least one stage comes first: nothing is found before it.
                 let ended = self.stages > 0 && (found || self.stages >= MOST_LOCATING || self.remaining < LOCATE + LEAST_LEFT);
                 if ended { (self.remaining, true, state.curvature) } else { (LOCATE, false, LOCATE_CURVATURE) }

@@ -1,13 +1,20 @@
 //! The strategy of score stages: a gradient and an information matrix at each of a few points, the last of which gives the
 //! answer.
 
+mod apart;
+
+use std::any::Any;
+
 use super::adequacy::{ScoreChecks, information_noise};
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
-use super::gaussian::{GaussianPrior, in_sds, largest_eigenvalue, roots};
+use super::gaussian::{GaussianPrior, in_sds, largest_eigenvalue, most_in_sds, roots};
+use super::guide::Guide;
 use super::histogram::PendingHistogram;
+use super::information::Information;
 use super::obstacle::Obstacle;
+use super::own_answer::{AnsweredQueries, OwnAnswerError};
 use super::public::{Public, WholeBudgetNoise};
 use super::refit::{RefitError, RetainedCoefficients};
 use super::schedule::{Request, Shares};
@@ -32,10 +39,13 @@ use conclave_privacy::mechanism::QueryKind;
 const BLURRED: f64 = 0.5;
 
 /// Noise of the released information, relative to it, above which the posterior's width without noise is not determined.
-const MOST_NOISE: f64 = 1.0;
+pub(super) const MOST_NOISE: f64 = 1.0;
 
 /// Sds of a location's error by which the last stage is judged nearer to the start: one location in fifteen is nearer still.
 const MARGIN: f64 = 1.5;
+
+/// The point of a score, the score, and the covariance of its noise.
+type ReceivedScore = (Vec<f64>, Vec<f64>, Matrix);
 
 /// The location of a posterior, in coded coordinates.
 #[derive(Clone)]
@@ -59,17 +69,19 @@ pub(crate) struct Found {
 /// The score stages of a job.
 #[derive(Clone)]
 pub(crate) struct ScoreStrategy {
-    coding: Coding,
-    prior: GaussianPrior,
-    search: Search,
+    pub(super) coding: Coding,
+    pub(super) prior: GaussianPrior,
+    pub(super) search: Search,
     parties: usize,
     /// Number of records of all parties if each may subtract a centre from its gradient; else 0.
-    centred: f64,
+    pub(super) centred: f64,
     /// Number of records of all parties, or a guess.
-    records: f64,
-    own: bool,
+    pub(super) records: f64,
+    pub(super) own: bool,
     whole: WholeBudgetNoise,
     pending: (Option<PendingScore>, Option<PendingInformation>),
+    /// The answered queries behind the answer.
+    pub(super) answered: AnsweredQueries,
     stages: Vec<Stage>,
     /// Remaining share of the budget before the present stage.
     left: f64,
@@ -108,6 +120,7 @@ impl ScoreStrategy {
             records,
             whole,
             pending: (None, None),
+            answered: AnsweredQueries::default(),
             stages: Vec::new(),
             left: 1.0,
         })
@@ -145,6 +158,22 @@ impl ScoreStrategy {
         Some(Self { search: self.search_from((target, scores.as_ref()), (start, weight), left), left, ..self.clone() })
     }
 
+    /// Returns the search continued at the location of another one, with the figures of [`Self::restarted_at`] and the covariance of the
+    /// location's distance from the posterior's mean.
+    pub(crate) fn led_to(&self, target: &Target, (u, error): (&[f64], &Matrix), covariance: &Matrix, left: f64) -> Option<Self> {
+        let scores = scores(target).ok()?;
+        let (theta, mean) = self.inside(target, &self.coding.coded(u));
+        let [error, weight] = [error, covariance].map(|matrix| self.coding.coded_covariance(matrix));
+        let public = self.public(target, scores.as_ref());
+        let (sd, own_sd) = information_sds(&public, &mean);
+        let guide = Guide { mean: mean.clone(), error, weight: weight.clone() };
+        let matrix = guide.information(&self.prior.precision);
+        // By this information only the next point is chosen.
+        let information = Information { at: mean.clone(), matrix, sd, own_sd, form: scores.observed(&theta) };
+        let search = self.search_from((target, scores.as_ref()), (mean, weight), left);
+        Some(Self { search: search.led_by(guide, information, left, &public), left, ..self.clone() })
+    }
+
     /// Returns a search that starts at a coded place, where the posterior's covariance is expected to be this.
     fn search_from(
         &self,
@@ -167,8 +196,9 @@ impl ScoreStrategy {
         let (_, at) = self.inside(target, &self.coding.coded(u));
         let (public, weight) = (self.public(target, scores.as_ref()), self.coding.coded_covariance(covariance));
         let noise = public.score_noise(&at, &weight).scaled((OF_LAST * left).recip());
-        let noise = in_sds(&self.coding.plain_covariance(&weight.times(&noise).times(&weight)), covariance);
-        Some(PlainOutlook { noise, adequate: least_rho(&weight, left, information_sds(&public, &at)) <= LIKELY_RHO })
+        let errors = self.coding.plain_covariance(&weight.times(&noise).times(&weight));
+        let (noise, widest) = (in_sds(&errors, covariance), most_in_sds(&errors, covariance));
+        Some(PlainOutlook { noise, widest, adequate: least_rho(&weight, left, information_sds(&public, &at)) <= LIKELY_RHO })
     }
 
     /// Returns the same releases with the priors of another job.
@@ -187,7 +217,7 @@ impl ScoreStrategy {
         Ok(strategy)
     }
 
-    fn public<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Public<'a> {
+    pub(super) fn public<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Public<'a> {
         Public { target, scores, coding: &self.coding, centred: self.centred > 0.0, whole: self.whole }
     }
 
@@ -225,6 +255,20 @@ impl ScoreStrategy {
         let (query, pending) = PendingInformation::ask(scores.as_ref(), place, scales, noise, chain);
         self.pending.1 = Some(pending);
         Ok(query)
+    }
+
+    /// Returns the estimates of the pending queries from their totals.
+    fn received(&mut self, iteration: u64, totals: &Totals) -> (Option<ReceivedScore>, Option<Information>) {
+        let pending = (self.pending.0.take(), self.pending.1.take());
+        self.answered.add(iteration, pending.0.as_ref(), pending.1.as_ref());
+        let mut by_query = totals.by_query();
+        let score = pending.0.map(|pending| {
+            let (score, noise) = pending.score(by_query.next().unwrap_or_default(), self.parties, self.centred);
+            (pending.at().to_vec(), score, noise)
+        });
+        let information =
+            pending.1.map(|pending| pending.information(by_query.next().unwrap_or_default(), self.parties, self.own));
+        (score, information)
     }
 
     /// Restarts the search where a released histogram of times says. Returns false if no histogram was asked.
@@ -278,19 +322,12 @@ impl Strategy for ScoreStrategy {
         }
     }
 
-    fn absorb(&mut self, target: &Target, _round: &Round, totals: &Totals, budget: &Allotment) -> bool {
+    fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals, budget: &Allotment) -> bool {
         let Ok(scores) = scores(target) else { return false };
         if self.start_at_histogram(target, scores.as_ref(), totals, budget.left()) {
             return false;
         }
-        let pending = (self.pending.0.take(), self.pending.1.take());
-        let mut by_query = totals.by_query();
-        let score = pending.0.map(|pending| {
-            let (score, noise) = pending.score(by_query.next().unwrap_or_default(), self.parties, self.centred);
-            (pending.at().to_vec(), score, noise)
-        });
-        let information =
-            pending.1.map(|pending| pending.information(by_query.next().unwrap_or_default(), self.parties, self.own));
+        let (score, information) = self.received(round.iteration, totals);
         let Self { coding, search, .. } = self;
         let public = Public { target, scores: scores.as_ref(), coding, centred: self.centred > 0.0, whole: self.whole };
         let ended = match (score, information) {
@@ -360,6 +397,10 @@ impl Strategy for ScoreStrategy {
         Some(Inference::new(self.stages.clone(), &with, &without, known).with_score_checks(&adequacy).with_width_check())
     }
 
+    fn by_owner(&self) -> Result<&dyn Any, OwnAnswerError> {
+        Ok(self)
+    }
+
     /// Reuses the likelihood. Only the allowance for the quadratic's remainder changes: it is the new fit's.
     fn refit(&self, target: &Target, retained: &RetainedCoefficients) -> Result<Box<dyn Strategy>, RefitError> {
         if !retained.all {
@@ -370,7 +411,7 @@ impl Strategy for ScoreStrategy {
 }
 
 /// Returns the model's scores.
-fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
+pub(super) fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
     target.model.scores().ok_or(SamplerError::NoScores)
 }
 

@@ -6,6 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::adequacy::cubic;
 use super::gaussian::{Fit, GaussianPrior, factor, largest_eigenvalue, positive_part};
+use super::guide::Guide;
 use super::information::Information;
 use super::intercept::Intercept;
 use super::locate::{Located, locate};
@@ -39,11 +40,34 @@ pub(crate) trait Landscape {
     }
 }
 
+/// The answer by the stages so far, and the place of the next query.
+pub(crate) struct Prospect {
+    fit: Fit,
+    located: Located,
+    at: Vec<f64>,
+    weight: Matrix,
+    state: SearchState,
+}
+
+impl Prospect {
+    /// Returns true if the next stage may be the last.
+    pub(crate) fn is_found(&self) -> bool {
+        self.state.is_found()
+    }
+
+    /// Returns the prospect of a search that continues even if this one has found its answer.
+    pub(crate) fn unfound(self) -> Self {
+        Self { state: SearchState { moved: f64::INFINITY, ..self.state }, ..self }
+    }
+}
+
 /// The search as a state machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     prior: GaussianPrior,
     intercept: Option<Intercept>,
+    /// The location by the releases of another search.
+    guide: Option<(Guide, Information)>,
     /// Number of records of all parties, or a guess, times the power of their likelihood.
     records: f64,
     schedule: Schedule,
@@ -82,6 +106,7 @@ impl Search {
         Self {
             prior,
             intercept,
+            guide: None,
             records,
             schedule,
             weight,
@@ -95,6 +120,21 @@ impl Search {
             located: None,
             done: false,
         }
+    }
+
+    /// Continues from the location of another search: with the last stage, where that is near enough to the answer, else with stages of
+    /// its own. `information` is the one that the other search leads to expect there.
+    pub(crate) fn led_by(mut self, guide: Guide, information: Information, remaining: f64, landscape: &dyn Landscape) -> Self {
+        self.schedule = Schedule::led(remaining, information.own_sd.is_some());
+        let at = guide.mean.clone();
+        let curvature = last_curvature(&self.weight, remaining, information_sds(landscape, &at));
+        let noise = landscape.score_noise(&at, &self.weight).scaled(1.0 / (remaining * (1.0 - curvature)));
+        let reach = |direction: &[f64]| landscape.reach(&at, direction);
+        self.expected = expected_cubic(&guide.error, &self.weight, &noise, &reach);
+        let state = SearchState { moved: 0.0, cubic: 0.0, expected: self.expected, curvature };
+        (self.request, self.reserved) = self.schedule.next(at.clone(), state);
+        self.guide = Some((guide, information));
+        self
     }
 
     /// Returns the next query.
@@ -140,40 +180,90 @@ impl Search {
 
     /// Adds a stage and chooses the next query.
     pub(crate) fn take_stage(&mut self, stage: ScoreStage, landscape: &dyn Landscape) {
+        self.stages.push(stage);
+        if let Some(prospect) = self.prospect(landscape) {
+            self.follow(prospect);
+        }
+    }
+
+    /// Adds a stage without the choice of the next query, which [`Self::prospect`] and [`Self::follow`] make.
+    pub(crate) fn add_stage(&mut self, stage: ScoreStage) {
+        self.stages.push(stage);
+    }
+
+    /// Returns the prior, in coordinates.
+    pub(crate) fn prior(&self) -> &GaussianPrior {
+        &self.prior
+    }
+
+    /// Returns true once the last stage's score is released.
+    pub(crate) fn is_in_last_stage(&self) -> bool {
+        self.score.is_some()
+    }
+
+    /// Returns the location of the answer by the stages before the last; `None` before the first.
+    pub(crate) fn located_now(&self, landscape: &dyn Landscape) -> Option<Located> {
+        let last = self.stages.len().checked_sub(1)?;
+        Some(self.fit_and_location(last, landscape).1)
+    }
+
+    /// Estimates the answer from the stages so far, and where the next query is best asked; `None` before the first stage.
+    pub(crate) fn prospect(&self, landscape: &dyn Landscape) -> Option<Prospect> {
+        let stage = self.stages.last()?;
         let near = stage.at.clone();
         let reach = |direction: &[f64]| landscape.reach(&near, direction);
-        self.stages.push(stage.clone());
         let (fit, located) = self.fit_and_location(self.stages.len() - 1, landscape);
-        self.answer = Some((stage.clone(), fit));
         let step: Vec<f64> = located.mean.iter().zip(&stage.at).map(|(to, at)| to - at).collect();
         let step = match &self.intercept {
-            Some(rule) if self.stages.len() == 1 => rule.corrected(&stage, step),
+            Some(rule) if self.stages.len() == 1 => rule.corrected(stage, step),
             _ => step,
         };
         let (step, shortened) = within_own_reach(step, stage.information.own_sd.is_some());
         let at = moved(&stage.at, &step, &reach);
-        let information = self.information_near(&at, landscape).unwrap_or(stage.information);
-        self.weight = factor(&positive_part(&information.matrix).plus(&self.prior.matrix(), 1.0)).inverse();
+        let information = self.information_near(&at, landscape).unwrap_or_else(|| stage.information.clone());
+        let weight = factor(&positive_part(&information.matrix).plus(&self.prior.matrix(), 1.0)).inverse();
         let remaining = self.schedule.remaining();
-        let curvature = last_curvature(&self.weight, remaining, information_sds(landscape, &at));
-        let noise = landscape.score_noise(&at, &self.weight).scaled(1.0 / (remaining * (1.0 - curvature)));
+        let curvature = last_curvature(&weight, remaining, information_sds(landscape, &at));
+        let noise = landscape.score_noise(&at, &weight).scaled(1.0 / (remaining * (1.0 - curvature)));
         let state = SearchState {
             // Where a scale is far off, the records carry little information, the posterior looks wide, and every step looks short.
             moved: if shortened { f64::INFINITY } else { reach(&step) },
             cubic: cubic(&step, &located.covariance, &reach),
-            expected: expected_cubic(&located.noise, &self.weight, &noise, &|direction| landscape.reach(&at, direction)),
+            expected: expected_cubic(&located.noise, &weight, &noise, &|direction| landscape.reach(&at, direction)),
             curvature,
         };
+        Some(Prospect { fit, located, at, weight, state })
+    }
+
+    /// Chooses the next query by a prospect.
+    pub(crate) fn follow(&mut self, prospect: Prospect) {
+        let Prospect { fit, located, at, weight, state } = prospect;
+        self.answer = self.stages.last().map(|stage| (stage.clone(), fit));
+        self.weight = weight;
         self.expected = state.expected;
         self.located = Some(located);
         (self.request, self.reserved) = self.schedule.next(at, state);
+    }
+
+    /// Replaces the prior, by which later steps of the search are chosen, and moves the next query for information accordingly.
+    pub(crate) fn set_prior(&mut self, prior: GaussianPrior, landscape: &dyn Landscape) {
+        self.prior = prior;
+        if self.done {
+            self.answer = self.answer.take().map(|(stage, _)| {
+                let fit = stage.fit(&self.prior, &|direction| landscape.reach(&stage.at, direction));
+                (stage, fit)
+            });
+        } else if self.score.is_some() {
+            self.aim(landscape);
+        }
     }
 
     /// Returns a stage's own fit, and the location of the answer from it and the stages before it.
     fn fit_and_location(&self, stage: usize, landscape: &dyn Landscape) -> (Fit, Located) {
         let reach = |direction: &[f64]| landscape.reach(&self.stages[stage].at, direction);
         let fit = self.stages[stage].fit(&self.prior, &reach);
-        let located = locate(&self.stages[..=stage], &self.prior, &fit.mean, &reach);
+        let located =
+            locate(&self.stages[..=stage], (&self.prior, self.guide.as_ref().map(|(guide, _)| guide)), &fit.mean, &reach);
         (fit, located)
     }
 
@@ -192,38 +282,43 @@ impl Search {
 
     /// Adds the last stage's score. Asks for its information half way to the answer that the score implies.
     pub(crate) fn take_score(&mut self, at: Vec<f64>, score: Vec<f64>, noise: Matrix, landscape: &dyn Landscape) {
-        let known = self.information_near(&at, landscape);
-        self.score = Some((at.clone(), score, noise));
-        let to = match known {
+        self.score = Some((at, score, noise));
+        self.aim(landscape);
+    }
+
+    /// Aims the next query for information half way to the answer that the releases so far imply.
+    fn aim(&mut self, landscape: &dyn Landscape) {
+        let Some((at, ..)) = self.score.clone() else { return };
+        let pooled = Information::pooled(&self.information);
+        let first = pooled.is_some();
+        let by_guide = || self.guide.as_ref().map(|(_, information)| information.clone());
+        let to = match pooled.or_else(|| self.information_near(&at, landscape)).or_else(by_guide) {
             Some(information) => self.answer_with(information, landscape),
             None => at.clone(),
         };
-        self.request = Schedule::information(half_way(&at, &to, landscape), self.reserved, false);
+        self.request = Schedule::information(half_way(&at, &to, landscape), self.reserved, first);
     }
 
     /// Adds a part of the last stage's information.
     pub(crate) fn take_information(&mut self, information: Information, landscape: &dyn Landscape) {
         self.information.push(information);
-        let Some(pooled) = Information::pooled(&self.information) else { return };
-        let to = self.answer_with(pooled, landscape);
-        let Some((at, ..)) = &self.score else { return };
         if matches!(self.request, Request::Information { last: true, .. }) {
             self.done = true;
+            if let Some(pooled) = Information::pooled(&self.information) {
+                self.answer_with(pooled, landscape);
+            }
         } else {
-            self.request = Schedule::information(half_way(at, &to, landscape), self.reserved, true);
+            self.aim(landscape);
         }
     }
 
     /// Makes the last stage's score with this information the answer, and returns its mean.
     fn answer_with(&mut self, information: Information, landscape: &dyn Landscape) -> Vec<f64> {
         let Some((at, score, noise)) = self.score.clone() else { return Vec::new() };
-        let observed = information.observed_half_way(&score, self.records);
-        let mut stage = ScoreStage { at: at.clone(), score, score_noise: noise, information: observed };
         let reach = |direction: &[f64]| landscape.reach(&at, direction);
-        // The noise depends on the step slightly: one repetition is enough.
-        let first = stage.fit(&self.prior, &reach);
-        stage.score_noise = information.noise_of_score(&stage.score_noise, &first.step, self.records);
-        let fit = stage.fit(&self.prior, &reach);
+        // At the answer, nothing of the score is left.
+        let score = LastScore { at: at.clone(), left: score.clone(), score, noise, records: self.records };
+        let (stage, fit) = score.with_information(&information, |stage| stage.fit(&self.prior, &reach));
         let mean = fit.mean.clone();
         self.answer = Some((stage, fit));
         mean
@@ -232,6 +327,34 @@ impl Search {
     fn information_near(&self, at: &[f64], landscape: &dyn Landscape) -> Option<Information> {
         let all: Vec<Information> = self.stages.iter().map(|stage| stage.information.clone()).collect();
         Information::near(&all, at, &|direction| landscape.reach(at, direction))
+    }
+}
+
+/// The score of a last stage, before its information is known.
+pub(crate) struct LastScore {
+    /// The public point of the score.
+    pub(crate) at: Vec<f64>,
+    /// The released score.
+    pub(crate) score: Vec<f64>,
+    /// The sum of the scores at that point and at the answer: half of it is left half way.
+    pub(crate) left: Vec<f64>,
+    /// Covariance of the score's noise.
+    pub(crate) noise: Matrix,
+    /// Number of records behind the score, or a guess, times the power of their likelihood.
+    pub(crate) records: f64,
+}
+
+impl LastScore {
+    /// Returns the stage of this score and an information half way to the answer, and its fit.
+    pub(crate) fn with_information(self, information: &Information, fit: impl Fn(&ScoreStage) -> Fit) -> (ScoreStage, Fit) {
+        let Self { at, score, left, noise, records } = self;
+        let observed = information.observed_half_way(&left, records);
+        let mut stage = ScoreStage { at, score, score_noise: noise, information: observed };
+        // The noise depends on the step slightly: one repetition is enough.
+        let first = fit(&stage);
+        stage.score_noise = information.noise_of_score(&stage.score_noise, &first.step, records);
+        let fitted = fit(&stage);
+        (stage, fitted)
     }
 }
 

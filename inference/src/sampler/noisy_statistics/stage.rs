@@ -62,27 +62,37 @@ impl ScoreStage {
 
     /// Fits the Gaussian fixed point of the posterior under a Gaussian prior.
     pub(crate) fn fit(&self, prior: &GaussianPrior, reach: Reach<'_>) -> Fit {
+        self.fit_beside(&prior.matrix(), &prior.slope(&self.at), reach)
+    }
+
+    /// Fits the same beside a Gaussian factor of this precision, whose log density has this slope at the stage's point.
+    pub(crate) fn fit_beside(&self, precision: &Matrix, pull: &[f64], reach: Reach<'_>) -> Fit {
         let slope = &self.information.matrix;
         let positive = positive_part(slope);
-        let fixed = positive.clone().plus(&self.score_noise, 1.0).symmetrised();
-        let spread = |delta: &[f64]| {
-            let allowance = self.allowance(&positive, delta, reach);
-            fixed.clone().plus(&self.information.propagated_noise(delta), 1.0).plus(&Matrix::outer(&allowance, 1.0), 1.0)
-        };
-        let precision = prior.matrix();
-        let pull = prior.slope(&self.at);
-        let fixed_point = FixedPoint { slope, residual: &self.score, precision: &precision, pull: &pull };
+        let spread = |delta: &[f64]| self.spread(&positive, delta, reach);
+        let fixed_point = FixedPoint { slope, residual: &self.score, precision, pull };
         let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], spread);
         let noise = spread(&solution.delta).plus(&positive, -1.0);
         Fit {
             mean: self.at.iter().zip(&solution.delta).map(|(at, d)| at + d).collect(),
             noise: solution.propagated(&noise),
-            without_noise: factor(&positive.plus(&precision, 1.0)).inverse(),
+            without_noise: factor(&positive.plus(precision, 1.0)).inverse(),
             covariance: solution.covariance,
             step: solution.delta,
             definite: slope.cholesky().is_some(),
             converged,
         }
+    }
+
+    /// Returns W, the covariance of the residual at the truth, if that is this step away.
+    pub(crate) fn spread_at(&self, delta: &[f64], reach: Reach<'_>) -> Matrix {
+        self.spread(&positive_part(&self.information.matrix), delta, reach)
+    }
+
+    fn spread(&self, positive: &Matrix, delta: &[f64], reach: Reach<'_>) -> Matrix {
+        let fixed = positive.clone().plus(&self.score_noise, 1.0).symmetrised();
+        let allowance = self.allowance(positive, delta, reach);
+        fixed.plus(&self.information.propagated_noise(delta), 1.0).plus(&Matrix::outer(&allowance, 1.0), 1.0)
     }
 
     /// Returns the largest relative change of a record's slope on this step that the information leaves out.

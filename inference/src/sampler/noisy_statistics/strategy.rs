@@ -1,8 +1,11 @@
 //! The common interface of the strategies that lead from a model to its posterior.
 
+use std::any::Any;
+
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference};
 use super::obstacle::Obstacle;
+use super::own_answer::OwnAnswerError;
 use super::refit::{RefitError, RetainedCoefficients};
 use crate::sampler::error::SamplerError;
 use crate::sampler::target::Target;
@@ -30,6 +33,12 @@ pub(crate) trait Strategy: Send {
 
     /// Returns the report of the run beside its draws.
     fn inference(&self, target: &Target) -> Option<Inference>;
+
+    /// Returns the score stages, a `ScoreStrategy`, if one owner's part of the releases can be separated from the others'.
+    ///
+    /// # Errors
+    /// [`OwnAnswerError::Inseparable`], with the strategy's releases and the remedy.
+    fn by_owner(&self) -> Result<&dyn Any, OwnAnswerError>;
 
     /// Returns the strategy with its releases so far under another target: a job with other priors, or without some of the
     /// predictors.

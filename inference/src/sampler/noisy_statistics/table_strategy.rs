@@ -3,10 +3,13 @@
 //! The likelihood can be evaluated at every theta, so no location has to be found first, and separation or a rare outcome needs
 //! no special treatment.
 
+use std::any::Any;
+
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::counts::{Counts, Outcomes, Rough};
 use super::gaussian::{GaussianPrior, roots};
+use super::own_answer::OwnAnswerError;
 use super::refit::{RefitError, RetainedCoefficients};
 use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
@@ -101,6 +104,10 @@ impl Strategy for TableStrategy {
                 .with_prior_check(prior)
                 .with_width_check(),
         )
+    }
+
+    fn by_owner(&self) -> Result<&dyn Any, OwnAnswerError> {
+        Err(OwnAnswerError::TABLE)
     }
 
     /// Reuses the counts of every combination of levels, which suffice for any model of them: predictors may be left out.

@@ -8,7 +8,7 @@ use conclave_common::settings::{Fault, Value, each, one_of, positive, within};
 use conclave_privacy::mechanism::QueryKind;
 
 use super::name::name;
-use conclave_vault::config::policy::{Approve, Policy, ReplyDelay};
+use conclave_vault::config::policy::{Approve, Policy, ReplyDelay, SiteParameters};
 
 /// Minimum noise unless the policy sets one. It keeps the slack for discrete noise negligible over the whole ledger, so that
 /// quiet, almost free queries can't exhaust the ledger itself.
@@ -23,6 +23,11 @@ settings! {
         max_epsilon_per_analyst: Option<f64> => positive,
         tell_budget: bool = true,
         over_commit: bool = false,
+        site_parameters: SiteParameters = SiteParameters::Ask => one_of(&[
+            ("ask", SiteParameters::Ask),
+            ("allow", SiteParameters::Allow),
+            ("never", SiteParameters::Never),
+        ]),
         min_noise_sd: f64 = MIN_NOISE_SD => within(0.0..f64::INFINITY),
         min_noise_multiplier: f64 = 0.0 => within(0.0..f64::INFINITY),
         releases: Option<Vec<String>> => each(word(&QueryKind::RELEASES)),
@@ -66,6 +71,7 @@ impl RawPolicy {
             reply_delay: self.reply_delay_ms,
             tell_budget: self.tell_budget,
             over_commit: self.over_commit,
+            site_parameters: self.site_parameters,
         })
     }
 }

@@ -26,7 +26,7 @@ fn example(step: f64, information_sd: f64) -> (ScoreStage, Fit, GaussianPrior) {
         definite: true,
         converged: true,
     };
-    (stage, fit, GaussianPrior { mean: vec![0.0; 2], precision: vec![1.0; 2] })
+    (stage, fit, GaussianPrior::independent(vec![0.0; 2], vec![1.0; 2]))
 }
 
 #[test]

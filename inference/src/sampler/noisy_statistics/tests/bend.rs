@@ -24,7 +24,7 @@ fn stage(score_sd: f64) -> ScoreStage {
 
 /// Returns mean and sd of each coordinate relative to the fit, in sds of the fit, by sums over a grid.
 fn moments(stage: &ScoreStage) -> [(f64, f64); 2] {
-    let fit = stage.fit(&GaussianPrior { mean: vec![0.0; 2], precision: vec![1e-9; 2] }, &|_| 0.0);
+    let fit = stage.fit(&GaussianPrior::independent(vec![0.0; 2], vec![1e-9; 2]), &|_| 0.0);
     let likelihood = stage.likelihood(&fit, &|_| 0.0);
     let lower = fit.covariance.cholesky().unwrap().lower().clone();
     let sds = fit.sd();
@@ -50,7 +50,7 @@ fn a_skewed_posterior_keeps_its_mean_in_noise() {
     let skewed = [-0.0660, 0.0771];
     let exact = moments(&stage(0.0));
     assert!(exact.iter().zip(skewed).all(|((mean, _), by_thirds)| (mean - by_thirds).abs() < 0.001), "{exact:?}");
-    let sds = |score_sd: f64| stage(score_sd).fit(&GaussianPrior { mean: vec![0.0; 2], precision: vec![1e-9; 2] }, &|_| 0.0).sd();
+    let sds = |score_sd: f64| stage(score_sd).fit(&GaussianPrior::independent(vec![0.0; 2], vec![1e-9; 2]), &|_| 0.0).sd();
     for score_sd in [3.0, 10.0, 30.0, 100.0, 300.0] {
         let parts: Vec<f64> = sds(0.0).iter().zip(sds(score_sd)).map(|(without, with)| without / with).collect();
         let found = moments(&stage(score_sd));

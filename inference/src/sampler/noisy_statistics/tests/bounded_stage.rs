@@ -21,7 +21,7 @@ fn stage(score_sd: f64, information_sd: f64, inflation: f64) -> BoundedStage {
 }
 
 fn flat() -> GaussianPrior {
-    GaussianPrior { mean: vec![0.0; 2], precision: vec![0.0; 2] }
+    GaussianPrior::independent(vec![0.0; 2], vec![0.0; 2])
 }
 
 /// Without noise the fit is the root of the weighted equation, and its width that of the records.

@@ -13,7 +13,7 @@ fn binary(ones: &[f64], zeros: &[f64]) -> Outcomes {
 }
 
 fn prior() -> GaussianPrior {
-    GaussianPrior { mean: vec![0.0; 3], precision: vec![0.16; 3] }
+    GaussianPrior::independent(vec![0.0; 3], vec![0.16; 3])
 }
 
 /// Returns mean and sd of each coefficient on a grid around the mode, under the prior.

@@ -27,7 +27,7 @@ fn seen((shape, scale): (f64, f64), n: f64, error: f64) -> Histogram {
 }
 
 fn prior() -> GaussianPrior {
-    GaussianPrior { mean: vec![0.0, 0.0], precision: vec![0.2, 0.16] }
+    GaussianPrior::independent(vec![0.0, 0.0], vec![0.2, 0.16])
 }
 
 /// Without noise the start is the law's own within the width of a range, wherever it lies; with noise it is near.

@@ -22,7 +22,7 @@ fn moments(sd: f64) -> Moments {
 }
 
 fn prior(d: usize) -> GaussianPrior {
-    GaussianPrior { mean: vec![0.0; d], precision: vec![0.16; d] }
+    GaussianPrior::independent(vec![0.0; d], vec![0.16; d])
 }
 
 fn linear(moments: &Moments, sigma: Sigma) -> Linear<'_> {
@@ -42,7 +42,7 @@ fn without_noise_it_is_least_squares_with_a_prior() {
         assert!(fit.noise_share()[j].unwrap() < 1e-6);
     }
     // Sigma from the residual sum of squares; its logarithm has sd 1/sqrt(2 n).
-    let fit = linear(&moments, Sigma::Unknown).fit(&GaussianPrior { mean: vec![0.0; 4], precision: vec![0.16, 0.16, 0.16, 0.0] });
+    let fit = linear(&moments, Sigma::Unknown).fit(&GaussianPrior::independent(vec![0.0; 4], vec![0.16, 0.16, 0.16, 0.0]));
     let w: Vec<f64> = fit.mean[..3].iter().map(|b| -b).chain([1.0]).collect();
     assert!((fit.mean[3] - 0.5 * (moments.matrix.quadratic(&w) / 500.0).ln()).abs() < 1e-9);
     assert!((fit.sd()[3] - (1.0 / 1000.0_f64).sqrt()).abs() < 1e-6);

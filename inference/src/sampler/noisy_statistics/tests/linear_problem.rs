@@ -87,7 +87,7 @@ fn records(count: usize, t: bool, rng: &mut ChaCha20Rng) -> Sample {
 }
 
 fn prior() -> GaussianPrior {
-    GaussianPrior { mean: vec![0.0; 5], precision: vec![0.16, 0.16, 0.16, 0.16, 0.0] }
+    GaussianPrior::independent(vec![0.0; 5], vec![0.16, 0.16, 0.16, 0.16, 0.0])
 }
 
 fn release(data: &Sample, mu: f64, rng: &mut ChaCha20Rng) -> Moments {

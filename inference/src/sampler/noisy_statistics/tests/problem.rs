@@ -119,7 +119,7 @@ pub(super) fn problem(name: &str, rng: &mut ChaCha20Rng) -> Problem {
 
 impl Problem {
     pub(super) fn prior(&self) -> GaussianPrior {
-        GaussianPrior { mean: vec![0.0; self.truth.len()], precision: vec![0.16; self.truth.len()] }
+        GaussianPrior::independent(vec![0.0; self.truth.len()], vec![0.16; self.truth.len()])
     }
 
     /// Returns score and expected information at a point.

@@ -19,7 +19,7 @@ impl Landscape for Even {
 }
 
 fn prior() -> GaussianPrior {
-    GaussianPrior { mean: vec![0.0; 2], precision: vec![0.16; 2] }
+    GaussianPrior::independent(vec![0.0; 2], vec![0.16; 2])
 }
 
 fn information(at: &[f64]) -> Information {
@@ -104,4 +104,24 @@ fn what_the_last_step_leaves_out_grows_with_the_noise_of_the_place() {
 fn steps_that_are_no_numbers_stay_where_they_are() {
     assert_eq!(moved(&[1.0, 2.0], &[f64::NAN, 0.5], &|_| 1.0), [1.0, 2.5]);
     assert_eq!(moved(&[1.0, 2.0], &[0.1, 0.5], &|_| f64::NAN), [1.0, 2.0]);
+}
+
+/// A guide near the answer saves every stage but the last; one that may be far off does not, nor one of a model with a parameter of its own.
+#[test]
+fn a_search_continues_where_another_one_ended() {
+    let weight = Matrix::identity(2).scaled(1.0 / 400.0);
+    let led = |error: f64, own_sd: Option<f64>| {
+        let search = Search::new((Shares::Auto, 0.9), prior(), vec![0.5, 0.2], None, 1000.0, weight.clone(), &Even);
+        let guide = Guide { mean: vec![0.5, 0.2], error: Matrix::identity(2).scaled(error), weight: weight.clone() };
+        search.led_by(guide, Information { own_sd, ..information(&[0.5, 0.2]) }, 0.9, &Even)
+    };
+    let mut near = led(1e-4, None);
+    let Request::Score { at, share } = near.request().clone() else { panic!("{:?}", near.request()) };
+    assert!(at == [0.5, 0.2] && share > 0.6 && near.expected() < 0.4);
+    // The information is asked half way, by that of the guide.
+    near.take_score(at.clone(), score(&at, &[0.6, 0.2]), Matrix::identity(2).scaled(4.0), &Even);
+    let Request::Information { at, last: false, .. } = near.request().clone() else { panic!("{:?}", near.request()) };
+    assert!((at[0] - 0.55).abs() < 1e-3, "{at:?}");
+    assert!(matches!(led(1.0, None).request(), Request::Stage { .. }));
+    assert!(matches!(led(1e-4, Some(0.5)).request(), Request::Stage { .. }));
 }

@@ -58,3 +58,24 @@ fn a_shift_is_guessed_from_the_number_of_records() {
     let (numeric, binary) = (NARROW_BINARY.guessed_shift(9000.0, false), NARROW_BINARY.guessed_shift(9000.0, true));
     assert!((binary * binary - numeric * numeric - 0.000_025 * 9000.0 / (2.0 * 2.56)).abs() < 1e-12);
 }
+
+/// A count whose predictors are unusual is further from a plain fit where its law has a dispersion.
+#[test]
+fn a_shift_of_counts_is_guessed_from_the_number_of_records() {
+    let guess = |has_dispersion| NARROW_COUNTS.guessed_shift_of_count(6000.0, has_dispersion);
+    assert!((guess(false) - 0.632_456).abs() < 1e-6 && (guess(true) - 2.0 * guess(false)).abs() < 1e-12);
+}
+
+/// The narrow clip has the least sum of squared noise and bias, but its answer would not be adequate.
+#[test]
+fn a_clip_that_moves_a_count_too_far_is_the_last_choice() {
+    let chosen = |biases: [f64; 4]| {
+        let bias = |clip: f64| biases[[3.0, 6.0, 12.0, 24.0].iter().position(|of| *of == clip).unwrap_or(0)];
+        Setting::choose_of_count(0.5, 4, bias).clip
+    };
+    assert_eq!(chosen([0.0; 4]), 3.0);
+    assert_eq!(chosen([1.1, 0.9, 0.0, 0.0]), 6.0);
+    assert_eq!(chosen([1.1, 1.05, 0.5, 0.0]), 12.0);
+    // None is within the limit.
+    assert_eq!(chosen([1.3, 1.2, 1.1, 1.05]), 3.0);
+}

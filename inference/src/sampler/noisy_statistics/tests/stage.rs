@@ -7,7 +7,7 @@ use super::*;
 use conclave_common::model::ObservedForm;
 
 fn prior(d: usize) -> GaussianPrior {
-    GaussianPrior { mean: vec![0.0; d], precision: vec![0.16; d] }
+    GaussianPrior::independent(vec![0.0; d], vec![0.16; d])
 }
 
 fn stage(score_sd: f64, information_sd: f64) -> ScoreStage {
@@ -31,7 +31,7 @@ fn near(a: &[f64], b: &[f64], tolerance: f64) {
 
 #[test]
 fn without_noise_the_fit_is_the_quadratics() {
-    let (stage, prior) = (stage(0.0, 0.0), GaussianPrior { mean: vec![1.0, 2.0], precision: vec![0.16, 4.0] });
+    let (stage, prior) = (stage(0.0, 0.0), GaussianPrior::independent(vec![1.0, 2.0], vec![0.16, 4.0]));
     let fit = stage.fit(&prior, &|_| 0.0);
     let covariance = stage.information.matrix.clone().plus(&prior.matrix(), 1.0).cholesky().unwrap().inverse();
     let slope: Vec<f64> = stage.score.iter().zip(prior.slope(&stage.at)).map(|(g, p)| g + p).collect();
@@ -119,7 +119,7 @@ fn noise_is_counted_as_it_is() {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let information = Matrix::from_fn(3, |i, j| if i == j { 400.0 } else { 150.0 });
     let factor = information.cholesky().unwrap();
-    let flat = GaussianPrior { mean: vec![0.0; 3], precision: vec![1e-6; 3] };
+    let flat = GaussianPrior::independent(vec![0.0; 3], vec![1e-6; 3]);
     let (truth, s_g, s_h) = ([2.5, -3.0, 2.0], 15.0, 14.0);
     let (mut squares, mut noise_squares) = (0.0, 0.0);
     for _ in 0..400 {
@@ -168,7 +168,7 @@ fn information_from_half_way_is_worth_more() {
             form: ObservedForm::Canonical,
         };
         let stage = ScoreStage { at: vec![from], score: vec![score(from)], score_noise: Matrix::zeros(1), information };
-        let flat = GaussianPrior { mean: vec![0.0], precision: vec![1e-9] };
+        let flat = GaussianPrior::independent(vec![0.0], vec![1e-9]);
         let (reach, fit) = (|d: &[f64]| d[0].abs(), stage.fit(&flat, &|d| d[0].abs()));
         (fit.mean[0], stage.beyond(&fit.step, &reach))
     };

@@ -138,7 +138,7 @@ fn the_time_of_ten_coordinates() {
         },
     };
     let reach = |x: &[f64]| x.iter().map(|x| x.abs()).sum::<f64>();
-    let fit = stage.fit(&GaussianPrior { mean: vec![0.0; d], precision: vec![0.16; d] }, &reach);
+    let fit = stage.fit(&GaussianPrior::independent(vec![0.0; d], vec![0.16; d]), &reach);
     let likelihood = stage.likelihood(&fit, &reach);
     let density = |u: &[f64]| likelihood.log(u) - 0.08 * u.iter().map(|x| x * x).sum::<f64>();
     let start = Instant::now();

@@ -6,6 +6,7 @@ use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
 use crate::sampler::noisy_statistics::weighted::bounded_stage::{Located, PlainOutlook};
+use crate::sampler::noisy_statistics::weighted::count_facts::CountFacts;
 
 pub(in super::super) fn facts() -> Facts {
     Facts {
@@ -25,7 +26,7 @@ pub(in super::super) fn facts() -> Facts {
         outcome: (0.0, 1.0),
         log_sigma_box: (-5.0, 3.0),
         may_be_inert: false,
-        prior: GaussianPrior { mean: vec![0.0; 3], precision: vec![0.16, 0.16, 0.0] },
+        prior: GaussianPrior::independent(vec![0.0; 3], vec![0.16, 0.16, 0.0]),
         radius: 2.0,
         learn_share: 0.02,
         most_learnt: 4,
@@ -157,7 +158,7 @@ fn a_binary_outcome_is_located_by_its_linear_predictor() {
         let stage = stage(&progress, [2500.0; 2], [0.0; 2]);
         let competitor = |at: &Located<'_>| {
             assert!((at.left - 0.8).abs() < 1e-12 && at.coefficients == [0.0; 2] && at.covariance[(0, 0)] > 0.0);
-            Some(PlainOutlook { noise: plain, adequate })
+            Some(PlainOutlook { noise: plain, widest: plain, adequate })
         };
         progress.take_locating(&facts, &stage, None, &Ahead { left: 0.8, most_residual: 10.0, plain: &competitor });
         progress
@@ -176,4 +177,44 @@ fn a_binary_outcome_is_located_by_its_linear_predictor() {
     far.phase = Phase::Locate;
     far.take_locating(&facts, &stage(&far, [2500.0; 2], [2000.0, 0.0]), None, &ahead(0.9));
     assert_eq!(far.phase, Phase::Locate);
+}
+
+/// A plain answer of a count is taken where no weighted one is likely to pass its checks, unless it would fail its own.
+#[test]
+fn a_count_is_plain_where_a_weighted_answer_would_fail_its_checks() {
+    let counts = CountFacts { most: 20.0, own: false, offset: None };
+    let facts = Facts { own: false, counts: Some(counts), may_be_plain: true, ..facts() };
+    let chosen = |facts: &Facts, (noise, widest): (f64, f64), bias: f64| {
+        let mut progress = Progress::new(facts, 0.0);
+        progress.guessed_biases = [bias; 4];
+        let seen = stage(&progress, [2500.0; 2], [0.0; 2]);
+        let competitor = |_: &Located<'_>| Some(PlainOutlook { noise, widest, adequate: true });
+        progress.choose(facts, &seen, &Ahead { left: 0.8, most_residual: 10.0, plain: &competitor });
+        assert_eq!(progress.hands_over, matches!(progress.limits, Some(Limits::Plain(_))));
+        progress
+    };
+    assert!(!chosen(&facts, (5.0, 6.0), 0.0).hands_over);
+    assert!(chosen(&facts, (5.0, 6.0), 1.5).hands_over && !chosen(&facts, (5.0, 9.0), 1.5).hands_over);
+    assert!(!chosen(&Facts { may_be_plain: false, ..facts.clone() }, (5.0, 6.0), 1.5).hands_over);
+    // The place is handed over with what is unknown of it: noise, the shift and the clip's bias.
+    let distance = |bias: f64| chosen(&facts, (5.0, 6.0), bias).distance(&facts).unwrap()[(0, 0)];
+    assert!(distance(3.0) > distance(1.5) && distance(1.5) > 0.0);
+}
+
+/// Before the tails of a count are known, the outcomes show what a clip withholds if the predictors explain half of it.
+#[test]
+fn outcomes_show_the_tails_of_a_count() {
+    let counts = CountFacts { most: 40.0, own: false, offset: None };
+    let facts = Facts { own: false, counts: Some(counts.clone()), ..facts() };
+    let guessed = |cells: [f64; 7]| {
+        let mut progress = Progress::new(&facts, 0.0);
+        progress.take_counts(&facts, &counts, &Counts { cells: cells.to_vec(), unusable: 0.0, sd: 1.0 });
+        [3.0, 6.0, 12.0, 24.0].map(|clip| progress.clip_bias(clip))
+    };
+    // Counts of a Poisson law with the mean 1, and some far beyond it. The middle of a cell is coarse: the smallest clip seems to move the
+    // answer, by less than its check admits.
+    let usual = [3679.0, 3679.0, 2452.0, 189.0, 0.0, 0.0, 0.0];
+    assert!(guessed(usual)[0] < 1.0 && guessed(usual)[1..].iter().all(|bias| *bias < 1e-6), "{:?}", guessed(usual));
+    let heavy = guessed([3679.0, 3679.0, 2452.0, 189.0, 100.0, 50.0, 0.0]);
+    assert!(heavy[0] > 3.0 && heavy.windows(2).all(|pair| pair[0] + 1e-6 >= pair[1]), "{heavy:?}");
 }

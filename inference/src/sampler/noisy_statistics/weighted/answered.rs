@@ -16,7 +16,7 @@ const LEAST_MOVED: f64 = 0.5;
 
 /// Posterior sds by which heavy tails move the logarithm of a dispersion, for each by which they move the coefficients. Seen on real
 /// data: 1 to 1.8.
-const BIAS_OF_DISPERSION: f64 = 1.8;
+pub(super) const BIAS_OF_DISPERSION: f64 = 1.8;
 
 /// The answer by a stage.
 #[derive(Debug, Clone)]

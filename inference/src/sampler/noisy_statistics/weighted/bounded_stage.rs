@@ -67,6 +67,8 @@ pub(super) struct Located<'a> {
 pub(crate) struct PlainOutlook {
     /// Its noise in posterior sds: the root mean square over the parameters.
     pub(crate) noise: f64,
+    /// The same of the parameter where it is largest.
+    pub(crate) widest: f64,
     /// False if its releases are expected to fail their checks.
     pub(crate) adequate: bool,
 }
@@ -133,7 +135,7 @@ impl BoundedStage {
         let positive = positive_part(&self.information);
         let order = self.at.len();
         let precision = self.frame.precision(&prior.precision[..order]);
-        let of_coefficients = GaussianPrior { mean: prior.mean[..order].to_vec(), precision: prior.precision[..order].to_vec() };
+        let of_coefficients = GaussianPrior::independent(prior.mean[..order].to_vec(), prior.precision[..order].to_vec());
         let pull = self.frame.matrix().apply(&of_coefficients.slope(&self.at));
         let fixed_point = FixedPoint { slope: &self.information, residual: &self.score, precision: &precision, pull: &pull };
         let (solution, converged) =

@@ -1,18 +1,25 @@
 //! The choice of the last stage: its limits, and whether it is weighted, by released and public numbers.
 
-use super::bounded_stage::{Ahead, BoundedStage, Located};
+use super::bounded_stage::{Ahead, BoundedStage, Located, PlainOutlook};
 use super::learnt_frame::LearntFrame;
 use super::plan::Facts;
 use super::progress::{Phase, Progress, public_frame};
-use super::setting::{Limits, OF_INFORMATION, OF_SCORE, Setting, part_for_squares};
+use super::setting::{Limits, OF_INFORMATION, OF_SCORE, Setting, TRACE, part_for_squares};
 use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::gaussian::{in_sds, largest_eigenvalue, smallest_eigenvalue};
+use crate::sampler::noisy_statistics::answer::Inference;
+use crate::sampler::noisy_statistics::gaussian::{in_sds, largest_eigenvalue, most_in_sds, smallest_eigenvalue};
 use conclave_common::model::Influence;
 
 /// Predicted noise of an unweighted last stage, in posterior sds, up to which it is preferred: its interval is at most 12 % wider.
 const SMALL: f64 = 0.5;
 /// Ratio to the predicted noise, shift and bias of a weighted one up to which it is preferred.
 const HARDLY_MORE: f64 = 1.1;
+/// Parts of the limits of a weighted answer's checks of its information and of its width up to which predicted figures are likely to pass
+/// them. The width has allowances beside the predicted noise.
+const LIKELY: [f64; 2] = [0.85, 0.6];
+/// Predicted noise of a plain answer of a count, in posterior sds of the parameter where it is largest, up to which it is likely to pass
+/// the check of its width.
+const MOST_PLAIN: f64 = 8.5;
 
 impl Progress {
     /// Chooses the limits of the last stage by the information of the stage before.
@@ -29,7 +36,7 @@ impl Progress {
             let of_coefficients = libm::hypot(predicted_noise(facts, seen, (frame, clip), left), shift);
             self.with_sigma(facts, of_coefficients, ahead)
         };
-        let moved = libm::hypot(setting.guessed_shift(facts.records, facts.binary), self.clip_bias(setting.clip));
+        let moved = libm::hypot(guessed_shift(facts, setting), self.clip_bias(setting.clip));
         let weighted = noise(&frame, setting.clip, moved);
         let located = Located { coefficients: &self.coefficients, covariance: covariance(seen), left };
         let elsewhere = (ahead.plain)(&located);
@@ -37,7 +44,13 @@ impl Progress {
         let here = if facts.is_curved() && elsewhere.is_some() { f64::INFINITY } else { noise(&plain, clip, 0.0) };
         self.plain_noise = elsewhere.map_or(here, |plain| plain.noise.min(here));
         let admitted = |noise: f64| facts.may_be_plain && noise <= SMALL.max(HARDLY_MORE * weighted);
-        self.hands_over = elsewhere.is_some_and(|plain| plain.adequate && plain.noise <= here && admitted(plain.noise));
+        let is_preferred = |plain: PlainOutlook| match facts.counts {
+            Some(_) if plain.widest > MOST_PLAIN => false,
+            // An answer that is wide is worth more than none.
+            Some(_) => admitted(plain.noise) || facts.may_be_plain && !self.is_likely(facts, seen, (&frame, setting), left),
+            None => admitted(plain.noise),
+        };
+        self.hands_over = elsewhere.is_some_and(|plain| plain.adequate && plain.noise <= here && is_preferred(plain));
         (self.frame, self.limits) = if self.hands_over || admitted(here) {
             (plain, Some(Limits::Plain(clip)))
         } else {
@@ -46,6 +59,19 @@ impl Progress {
         self.located = Some(seen.clone());
         self.information_noise = self.limits.map_or(0.0, |limits| least_noise(facts, seen, (&self.frame, limits), left));
         self.phase = Phase::Last;
+    }
+
+    /// Returns whether a weighted last stage of a count with this frame and setting is likely to pass its checks.
+    fn is_likely(&self, facts: &Facts, seen: &BoundedStage, (frame, setting): (&LearntFrame, Setting), left: f64) -> bool {
+        let covariance = covariance(seen);
+        let bias = self.clip_bias(setting.clip);
+        let noise = score_sd(facts, setting.clip, left) * most_in_sds(&frame.moved_by_scores(&covariance), &covariance);
+        let clear = seen.information.map_eigenvalues(|value| value.max(seen.eigenvalue_noise()));
+        let rho = 2.0 * information_sd(facts, TRACE, left) * (facts.order as f64).sqrt()
+            / smallest_eigenvalue(&frame.information_from(&seen.frame, &clear));
+        bias <= Inference::MOST_CLIP_BIAS
+            && libm::hypot(1.0, libm::hypot(noise, bias)) <= LIKELY[1] * Inference::MOST_WEIGHTED_WIDTH
+            && rho <= LIKELY[0] * Inference::most_weighted_rho(true)
     }
 
     /// Returns the noise of all parameters by that of the coefficients, in posterior sds: with log sigma, if that is a parameter of the
@@ -64,7 +90,7 @@ impl Progress {
     }
 
     /// Chooses an unweighted last stage of a count as soon as the releases prefer it, and returns whether they do: further stages and the
-    /// tails would take of its budget. Until the tails are known, the weighted one counts as unbiased.
+    /// tails would take of its budget. Until the tails are known, the table of outcomes shows by how much a clip may move the weighted one.
     pub(super) fn choose_plain(&mut self, facts: &Facts, seen: &BoundedStage, ahead: &Ahead<'_>) -> bool {
         let mut chosen = self.clone();
         chosen.choose(facts, seen, ahead);
@@ -78,6 +104,17 @@ impl Progress {
     /// Returns the frame in which every record has weight 1; of a count, every ordinary one.
     fn plain_frame(&self, facts: &Facts) -> LearntFrame {
         if facts.counts.is_some() { self.count_frame(facts) } else { public_frame(facts, self.log_sigma) }
+    }
+
+    /// Returns the covariance of the distance between the search's point and the mean of the plain posterior of a count.
+    pub(super) fn distance(&self, facts: &Facts) -> Option<Matrix> {
+        let seen = self.located.as_ref()?;
+        let fit = seen.fit(&facts.prior);
+        let gap: Vec<f64> = fit.mean.iter().zip(&self.coefficients).map(|(mean, at)| mean - at).collect();
+        let searched = Setting { clip: facts.search_clip(), radius: facts.radius };
+        let moved = libm::hypot(guessed_shift(facts, searched), self.clip_bias(searched.clip));
+        let noise = seen.frame.covariance(&fit.noise).plus(&covariance(seen), moved * moved);
+        Some(noise.plus(&Matrix::outer(&gap, 1.0), 1.0).symmetrised())
     }
 
     /// Returns the covariance of the coefficients without noise by the search's last stage.
@@ -108,8 +145,26 @@ fn covariance(stage: &BoundedStage) -> Matrix {
 /// a stage's information.
 fn predicted_noise(facts: &Facts, stage: &BoundedStage, (frame, clip): (&LearntFrame, f64), left: f64) -> f64 {
     let covariance = covariance(stage);
-    let sd = 2.0 * clip * facts.unit / (OF_SCORE * left).sqrt();
-    sd * in_sds(&frame.moved_by_scores(&covariance), &covariance)
+    score_sd(facts, clip, left) * in_sds(&frame.moved_by_scores(&covariance), &covariance)
+}
+
+/// Returns the sd of the noise of the last stage's score with a clip and the remaining budget.
+fn score_sd(facts: &Facts, clip: f64, left: f64) -> f64 {
+    2.0 * clip * facts.unit / (OF_SCORE * left).sqrt()
+}
+
+/// Returns the sd of the noise of an entry of the last stage's information, whose R is this, with the remaining budget.
+fn information_sd(facts: &Facts, trace: f64, left: f64) -> f64 {
+    let half_way = if facts.is_curved() { Influence::MOST_HALF_WAY } else { 1.0 };
+    half_way * trace * facts.unit / (OF_INFORMATION * left).sqrt()
+}
+
+/// Returns by how many posterior sds a weighted answer differs from an unweighted one, as far as that can be guessed.
+fn guessed_shift(facts: &Facts, setting: Setting) -> f64 {
+    match facts.counts {
+        Some(_) => setting.guessed_shift_of_count(facts.records, facts.own),
+        None => setting.guessed_shift(facts.records, facts.binary),
+    }
 }
 
 /// Returns the least noise of the last stage's information, relative to it in the least known direction, that a stage's information
@@ -119,7 +174,6 @@ fn least_noise(facts: &Facts, seen: &BoundedStage, (frame, limits): (&LearntFram
     let noise = frame.information_from(&seen.frame, &Matrix::identity(facts.order));
     let root_order = (facts.order as f64).sqrt();
     let own = largest_eigenvalue(&noise) * seen.information_sd * root_order;
-    let half_way = if facts.is_curved() { Influence::MOST_HALF_WAY } else { 1.0 };
-    let sd = half_way * limits.of_influence().1 * facts.unit / (OF_INFORMATION * left).sqrt();
+    let sd = information_sd(facts, limits.of_influence().1, left);
     2.0 * sd * root_order / (smallest_eigenvalue(&expected) + 2.0 * own).max(f64::MIN_POSITIVE)
 }

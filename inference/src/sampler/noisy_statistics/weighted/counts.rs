@@ -1,5 +1,6 @@
 //! The start of the search for a count by a table of outcomes, its dispersion and its typical record.
 
+use super::answered::BIAS_OF_DISPERSION;
 use super::count_facts::{CountFacts, LEAST_PREDICTOR};
 use super::exposures::Exposures;
 use super::learnt_frame::LearntFrame;
@@ -14,6 +15,10 @@ const DISPERSIONS: (f64, f64) = (0.1, 10.0);
 const LEAST_MEAN: f64 = 0.02;
 /// A count that stands for a cell of the table of outcomes, in units of its least one.
 const MIDDLE: f64 = 1.35;
+/// The clips of a count, which ascend.
+pub(super) const CLIPS: [f64; 4] = [3.0, 6.0, 12.0, 24.0];
+/// Part of the tails of the outcomes that their predictors do not explain.
+const GUESSED: f64 = 0.5;
 /// Bounds of the mean information of a record, in units of that of the start.
 const INFORMATION: (f64, f64) = (0.1, 10.0);
 
@@ -48,10 +53,24 @@ impl Progress {
         if let Some(intercept) = self.coefficients.first_mut().filter(|_| facts.has_intercept) {
             *intercept = libm::log(rate);
         }
-        let information = counts.law(self.log_sigma).information(libm::log(mean));
+        let (law, eta) = (counts.law(self.log_sigma), libm::log(mean));
+        if counts.offset.is_none() {
+            self.guessed_biases = CLIPS.map(|clip| {
+                let sd = (mean * (1.0 + law.dispersion * mean)).sqrt();
+                let beyond: f64 = held.iter().enumerate().map(|(k, n)| n * ((value(k) - mean) / sd - clip).max(0.0)).sum();
+                let expected = (-law.of_residual(eta, clip)[0]).max(0.0) * all;
+                GUESSED * (beyond - expected).max(0.0) / facts.records.sqrt()
+            });
+        }
+        let information = law.information(eta);
         (self.count_information, self.first_information) = (information, information);
         self.frame = self.count_frame(facts);
         self.phase = Phase::Learn;
+    }
+
+    /// Returns by how many posterior sds a clip moves the answer, by the table of outcomes: records with the same mean would have these tails.
+    pub(super) fn guessed_bias(&self, clip: f64) -> f64 {
+        CLIPS.iter().zip(self.guessed_biases).find(|(of, _)| **of >= clip).map_or(0.0, |(_, bias)| bias)
     }
 
     /// Returns the frame in which a record with the typical information is on the ball at the corners of its bounds.
@@ -71,6 +90,14 @@ impl Progress {
         let before = self.log_sigma;
         self.log_sigma = (before + by).clamp(least, most);
         self.log_sigma - before
+    }
+
+    /// Returns the variance of the distance between the search's logarithm of the dispersion and that of the plain posterior.
+    pub(super) fn distance_of_dispersion(&self) -> f64 {
+        /// Variance before the first release.
+        const WIDE: f64 = 1.0;
+        let moved = BIAS_OF_DISPERSION * self.clip_bias(CLIPS[0]);
+        self.dispersion.as_ref().map_or(WIDE, |score| score.off() + moved * moved * score.alone())
     }
 
     /// Returns the linear predictor of a record with the typical information.

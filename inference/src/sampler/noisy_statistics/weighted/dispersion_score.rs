@@ -38,6 +38,13 @@ impl DispersionScore {
         (step * EXPECTED / (EXPECTED + self.variance(step))).clamp(-LONGEST, LONGEST)
     }
 
+    /// Returns the variance of the search's point after its step due to noise, and where the step is cut or shrunk, the squared rest.
+    pub(super) fn off(&self) -> f64 {
+        let whole = self.score / self.information;
+        let rest = whole - self.step();
+        (self.variance(whole) - self.alone()).max(0.0) + rest * rest
+    }
+
     /// Returns the variance without noise.
     pub(super) fn alone(&self) -> f64 {
         self.information.recip()

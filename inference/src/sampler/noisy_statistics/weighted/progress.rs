@@ -80,6 +80,8 @@ pub(super) struct Progress {
     pub(super) dispersion: Option<DispersionScore>,
     /// The tails of a count.
     pub(super) tails: Option<Tails>,
+    /// The moves of an answer by each of [`super::counts::CLIPS`], until the tails are known, by the table of outcomes.
+    pub(super) guessed_biases: [f64; 4],
     /// The exposures of a count.
     pub(super) exposures: Exposures,
     /// The last table of residuals, and their scale in units of those that it assumes.
@@ -110,6 +112,7 @@ impl Progress {
             first_information: 1.0,
             dispersion: None,
             tails: None,
+            guessed_biases: [0.0; 4],
             exposures: Exposures::NONE,
             table: None,
             limits: None,
@@ -282,9 +285,9 @@ impl Progress {
         }
     }
 
-    /// Returns by how many posterior sds a clip moves the answer, by the tails.
+    /// Returns by how many posterior sds a clip moves the answer, by the tails; before these are known, a guess.
     pub(super) fn clip_bias(&self, clip: f64) -> f64 {
-        self.tails.as_ref().map_or(0.0, |tails| tails.bias(clip))
+        self.tails.as_ref().map_or_else(|| self.guessed_bias(clip), |tails| tails.bias(clip))
     }
 
     /// Returns the clip, in sds, beyond which no residual is seen.

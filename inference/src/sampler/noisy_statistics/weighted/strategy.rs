@@ -1,5 +1,7 @@
 //! The strategy of weighted regressions.
 
+use std::any::Any;
+
 use super::answered::Answered;
 use super::bounded_stage::BoundedStage;
 use super::chain_frame::ChainFrame;
@@ -16,6 +18,7 @@ use crate::sampler::noisy_statistics::allotment::Allotment;
 use crate::sampler::noisy_statistics::answer::{Answer, Inference, Stage};
 use crate::sampler::noisy_statistics::gaussian::{GaussianPrior, factor, roots};
 use crate::sampler::noisy_statistics::obstacle::Obstacle;
+use crate::sampler::noisy_statistics::own_answer::OwnAnswerError;
 use crate::sampler::noisy_statistics::refit::{RefitError, RetainedCoefficients};
 use crate::sampler::noisy_statistics::score_strategy::{Found, ScoreStrategy};
 use crate::sampler::noisy_statistics::strategy::Strategy;
@@ -235,6 +238,11 @@ impl Strategy for WeightedStrategy {
             return Some(Inference { stages, ..inference });
         }
         Some(self.answered.as_ref()?.inference(self.stages.clone(), &self.facts, &self.progress))
+    }
+
+    fn by_owner(&self) -> Result<&dyn Any, OwnAnswerError> {
+        let has_answer = |chosen: &&ScoreStrategy| chosen.search.answer().is_some();
+        self.chosen.as_ref().filter(has_answer).map(|chosen| -> &dyn Any { chosen }).ok_or(OwnAnswerError::WEIGHTED)
     }
 
     /// Only priors may change: the weights are those of the whole model.

@@ -164,7 +164,14 @@ impl WeightedStrategy {
         if let (Some(competitor), Some(covariance)) = (&self.competitor, self.progress.covariance()) {
             let own = of_dispersion(&self.facts, &self.progress);
             let (u, covariance) = with_own((&self.progress.coefficients, &covariance), own);
-            self.chosen = competitor.restarted_at(target, &u, &covariance, left);
+            let distance = self.progress.distance(&self.facts).filter(|_| self.facts.counts.is_some());
+            self.chosen = match distance {
+                Some(distance) => {
+                    let distance = distance.with_last(own.map(|_| self.progress.distance_of_dispersion()));
+                    competitor.led_to(target, (&u, &distance), &covariance, left)
+                }
+                None => competitor.restarted_at(target, &u, &covariance, left),
+            };
         }
     }
 
