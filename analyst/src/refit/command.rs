@@ -124,8 +124,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
         None => DrawStore::in_memory(Path::new(""), chains, &names),
     };
     refitted.draws.into_iter().for_each(|draw| draws.push(&draw.into()));
-    let of_job = JobSpec::parse(&job.text).map(|job| job.parties).unwrap_or_default();
-    let parties = of_job.iter().zip(&job.parties).filter(|(name, _)| spec.parties.contains(name));
+    let parties = job.parties.iter().filter(|(name, _)| spec.parties.contains(name));
     let outcome = Outcome {
         stopped_by: job.stopped_by,
         budget_party: None,

@@ -21,8 +21,8 @@ const MAX_TEXT: usize = 300;
 pub(super) struct EndedJob {
     /// The job file, byte for byte as signed.
     pub(super) text: String,
-    /// Public metadata of its parties' data, in the job's order.
-    pub(super) parties: Vec<PartyMetadata>,
+    /// Its parties, in the job's order, with the public metadata of their data.
+    pub(super) parties: Vec<(String, PartyMetadata)>,
     pub(super) releases: StoredReleases,
     pub(super) stopped_by: StoppedBy,
 }
@@ -77,7 +77,12 @@ impl Log {
         Ok(Self {
             pieces: RoundPieces::new(parties.len()),
             whole: said["stopped_by"] == "released",
-            job: EndedJob { text: header.spec_toml, parties, releases, stopped_by },
+            job: EndedJob {
+                text: header.spec_toml,
+                parties: spec.parties.into_iter().zip(parties).collect(),
+                releases,
+                stopped_by,
+            },
         })
     }
 

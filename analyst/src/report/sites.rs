@@ -1,4 +1,4 @@
-//! How the parties differ: the parameters that each has of its own.
+//! The differences between parties: the parameters that each has of its own.
 
 use conclave_common::job::Sites;
 use conclave_pages::object::{rows, text};

@@ -247,7 +247,7 @@ impl JobSpec {
     #[must_use]
     pub fn is_by_table(&self, model: &dyn Model) -> bool {
         let by_cells = model.scores().is_some_and(|scores| scores.cells().is_some());
-        self.sites.is_none() && by_cells || self.outcome_table(model).is_some()
+        by_cells || self.outcome_table(model).is_some()
     }
 
     /// Returns whether the job infers from a few releases instead of chains of queries.

@@ -10,6 +10,7 @@ mod draw_writer;
 mod job;
 mod masking;
 mod members;
+mod messages;
 mod order;
 mod refusal;
 mod report;

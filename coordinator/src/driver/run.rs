@@ -7,15 +7,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use conclave_common::job::{MAX_MESSAGE, MAX_QUERIES};
 use conclave_common::query::PartyMetadata;
 use conclave_inference::sampler::Next;
-use conclave_proto::convert::query_to_wire;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::version::check_protocol;
-use prost::Message as _;
 use tokio::sync::{mpsc, watch};
 
 use super::chain::Chain;
@@ -24,6 +21,7 @@ use super::deadline::Limits;
 use super::job::Job;
 use super::masking::is_masked;
 use super::members::{Members, PartyUpdate};
+use super::messages::messages;
 use super::stop::{StopReason, StopRequest};
 use super::stopwatch::Stopwatch;
 use crate::clock::Timestamp;
@@ -324,13 +322,7 @@ impl Driver {
         };
         self.members.ask(round, Timestamp::now());
         self.members.ask_first(is_masked(round).then(|| chain.party_with_least_budget()).flatten());
-        // One message for all parties, or one for each.
-        let asked = if round.apart.is_empty() { std::slice::from_ref(&round.queries) } else { &round.apart };
-        let messages = asked.iter().map(|queries| {
-            let query = query_to_wire(&self.job.id, round.iteration, queries);
-            check_length(&query).map(|()| Arc::new(Body::Query(query)))
-        });
-        self.queries = messages.collect::<Result<_, _>>()?;
+        self.queries = messages(&self.job.id, round)?;
         self.stopwatch.asks();
         (0..self.members.list.len()).for_each(|party| self.ask(party));
         // Computed while the parties work.
@@ -360,43 +352,10 @@ impl Driver {
     }
 }
 
-/// Checks that a party takes the message. New jobs whose messages can be too long are refused at submission; one that an earlier version
-/// accepted ends here.
-fn check_length(query: &v1::Query) -> Result<(), StopReason> {
-    let (proposals, bytes) = (query.proposals.len(), query.encoded_len());
-    // Room for the number of a later attempt, and for the frame.
-    if proposals <= MAX_QUERIES && bytes + 16 <= MAX_MESSAGE {
-        return Ok(());
-    }
-    let message = format!(
-        "the next message of this job has {proposals} queries and {bytes} bytes, and a party takes at most {MAX_QUERIES} and {MAX_MESSAGE}: \
-         submit the job again with fewer chains or candidates"
-    );
-    Err(StopReason::Failed(Fault::new(ErrorCode::InvalidInput, message)))
-}
-
 async fn stop_requested(stop: &mut watch::Receiver<Option<StopRequest>>) -> StopReason {
     match stop.wait_for(Option::is_some).await.as_deref() {
         // A member that was taken back meanwhile: the job ends all the same.
         Ok(Some(StopRequest::Cancel | StopRequest::Retire)) => StopReason::Cancelled,
         _ => StopReason::Shutdown,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_message_is_sent_that_a_party_does_not_take() {
-        let query = |proposals: usize, numbers: usize| {
-            let proposal = v1::Proposal { from: vec![1.0; numbers], ..v1::Proposal::default() };
-            v1::Query { job: "6f1c1a52".into(), proposals: vec![proposal; proposals], ..v1::Query::default() }
-        };
-        assert_eq!(check_length(&query(MAX_QUERIES, 2)), Ok(()));
-        assert_eq!(check_length(&query(1, MAX_MESSAGE / 8 - 8)), Ok(()));
-        for long in [query(MAX_QUERIES + 1, 2), query(1, MAX_MESSAGE / 8), query(MAX_QUERIES, MAX_MESSAGE / 8 / MAX_QUERIES)] {
-            assert!(matches!(check_length(&long), Err(StopReason::Failed(fault)) if fault.message.contains("fewer chains")));
-        }
     }
 }

@@ -57,7 +57,7 @@ pub(super) enum End {
 impl Answers {
     pub(super) fn new(
         ledger: JobReader,
-        (spec, party): (JobSpec, &str),
+        (spec, place): (JobSpec, usize),
         request: &Request,
         unit: PrivacyUnit,
     ) -> Result<Self, StartError> {
@@ -73,7 +73,7 @@ impl Answers {
             exhausted: false,
             job: request.job.clone(),
             digest: request.digest,
-            place: spec.parties.iter().position(|name| name == party).unwrap_or(usize::MAX),
+            place,
             model: spec.build_model(),
             spec,
             unit,

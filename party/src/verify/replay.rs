@@ -141,8 +141,9 @@ impl Checker<'_> {
         let logged = roster::read(header, &spec, ledger.entered());
         self.checks.extend(logged.check);
         self.log = Some(LogDigest::new(id, &self.own.request.digest, logged.digest.as_ref()));
-        let answers = Answers::new(ledger, (spec.clone(), &self.config.name), &self.own.request, self.config.budget.unit)?;
-        Ok(Rounds::new(&self.config.name, spec, header, answers).into())
+        let place = spec.parties.iter().position(|name| *name == self.config.name).unwrap_or(usize::MAX);
+        let answers = Answers::new(ledger, (spec.clone(), place), &self.own.request, self.config.budget.unit)?;
+        Ok(Rounds::new(place, spec, header, answers).into())
     }
 
     fn finish(mut self, end: LogEnd) -> Result<Report, StartError> {

@@ -35,7 +35,7 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn new(party: &str, spec: JobSpec, header: &LogHeader, answers: Answers) -> Self {
+    pub(super) fn new(place: usize, spec: JobSpec, header: &LogHeader, answers: Answers) -> Self {
         let (spec, sampler, sums, broken) = match start(&spec, header) {
             Ok(Some(Start { spec, sampler, sums })) => (spec, Some(sampler), sums, None),
             Ok(None) => (spec, None, None, None),
@@ -43,7 +43,7 @@ impl Rounds {
         };
         Self {
             sums,
-            place: spec.parties.iter().position(|name| name == party).unwrap_or(usize::MAX),
+            place,
             drawn: Drawn::new(spec.draw_names().len(), spec.sampler.chains as usize),
             sampler,
             answers,

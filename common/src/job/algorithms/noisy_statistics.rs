@@ -29,7 +29,6 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
     releases: |spec| {
         let model = spec.build_model();
         match model.scores() {
-            _ if spec.sites.is_some() => vec!["score"],
             _ if spec.outcome_table(model.as_ref()).is_some() => vec!["table"],
             Some(scores) if scores.cells().is_some() => vec!["moments"],
             Some(scores) if scores.moments_outcome().is_some() => match spec.weights {
@@ -52,7 +51,6 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         let rounds = || stages() + 2;
         let model = spec.build_model();
         Some(match model.scores() {
-            Some(_) if spec.sites.is_some() => rounds(),
             Some(_) if spec.is_by_table(model.as_ref()) => 1,
             Some(scores) if spec.weights != Weights::Never => {
                 // By the releases, an unweighted search may follow.

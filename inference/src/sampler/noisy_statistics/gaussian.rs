@@ -176,30 +176,62 @@ impl FixedPoint<'_> {
     }
 }
 
-/// Iterates from `start` to a fixed point of `solve`, and returns whether it converged.
+/// The part of a step that an iteration to a fixed point takes.
 ///
-/// A step that is longer than the previous one halves the part of a step that is taken, because the mapping can oscillate around
-/// its fixed point where noise exceeds curvature. The maximum number of steps does not depend on the numbers.
-pub(crate) fn iterate_to_fixed_point(start: &[f64], solve: impl Fn(&[f64]) -> Solution) -> (Solution, bool) {
-    let mut delta = start.to_vec();
-    let mut part: f64 = 1.0;
-    let mut before = f64::INFINITY;
-    let mut solution = solve(&delta);
-    for _ in 0..ITERATIONS {
-        let change: Vec<f64> = solution.delta.iter().zip(&delta).map(|(to, from)| to - from).collect();
-        let sizes = change.iter().zip(solution.covariance.diagonal_entries());
+/// A step that is longer than the previous one halves it, because the mapping can oscillate around its fixed point where noise exceeds
+/// curvature, and overshoots where a likelihood is far from a quadratic.
+pub(crate) struct Damping {
+    part: f64,
+    before: f64,
+}
+
+/// The next place of an iteration.
+pub(crate) enum Step {
+    /// The place is a fixed point.
+    Converged,
+    /// The step is not finite.
+    Lost,
+    /// Another place.
+    To(Vec<f64>),
+}
+
+impl Damping {
+    pub(crate) fn new() -> Self {
+        Self { part: 1.0, before: f64::INFINITY }
+    }
+
+    /// Returns the next place after `at`, from which the mapping leads to this mean with this covariance. A step of at most `converged`
+    /// posterior sds ends the iteration.
+    pub(crate) fn next(&mut self, at: &[f64], (mean, covariance): (&[f64], &Matrix), converged: f64) -> Step {
+        let change: Vec<f64> = mean.iter().zip(at).map(|(to, from)| to - from).collect();
+        let sizes = change.iter().zip(covariance.diagonal_entries());
         let size = largest(&sizes.map(|(c, v)| c / v.sqrt().max(f64::MIN_POSITIVE)).collect::<Vec<_>>());
-        if size <= CONVERGED {
-            return (solution, true);
+        if size <= converged {
+            return Step::Converged;
         }
         if !size.is_finite() {
-            break;
+            return Step::Lost;
         }
-        if size > 0.9 * before {
-            part = (0.5 * part).max(SHORTEST);
+        if size > 0.9 * self.before {
+            self.part = (0.5 * self.part).max(SHORTEST);
         }
-        before = size;
-        delta.iter_mut().zip(&change).for_each(|(x, c)| *x += part * c);
+        self.before = size;
+        Step::To(at.iter().zip(&change).map(|(x, c)| x + self.part * c).collect())
+    }
+}
+
+/// Iterates from `start` to a fixed point of `solve`, and returns whether it converged. The maximum number of steps does not depend on
+/// the numbers.
+pub(crate) fn iterate_to_fixed_point(start: &[f64], solve: impl Fn(&[f64]) -> Solution) -> (Solution, bool) {
+    let mut delta = start.to_vec();
+    let mut damping = Damping::new();
+    let mut solution = solve(&delta);
+    for _ in 0..ITERATIONS {
+        match damping.next(&delta, (&solution.delta, &solution.covariance), CONVERGED) {
+            Step::Converged => return (solution, true),
+            Step::Lost => break,
+            Step::To(next) => delta = next,
+        }
         solution = solve(&delta);
     }
     solution.delta = delta;

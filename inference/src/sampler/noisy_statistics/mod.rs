@@ -12,6 +12,8 @@
 //! | `times_shape` | the shape of a Weibull likelihood |
 //! | [`adequacy`] | checks that decide whether such a stage is an adequate answer |
 //! | [`intercept`] | the intercept's own equation |
+//! | [`landscape`] | the public facts about a model that a search rests on |
+//! | `last_stage` | its information's share of the budget, and its fit |
 //! | [`locate`] | the location of the answer, estimated from all stages so far |
 //! | [`schedule`] | the next query and its share of the budget |
 //! | `guide` | the location by another search's releases, from which a search continues |
@@ -40,7 +42,7 @@
 //! | `moments_form` | the entries of released moments that follow from others, and the number of records in them |
 //! | `moments_units` | the coordinates of second moments |
 //! | `own_answer` | one owner's posterior: its records without noise beside the other owners' releases |
-//! | `refit` | the part of a job's releases that a posterior of another job can use |
+//! | `refit`, `refittable` | the part of a job's releases that a posterior of another job can use, and the samplers with such releases |
 //! | `strategy` | the interface of the strategies below |
 //! | `score_strategy`, `moments_strategy`, `family_strategy` | the strategies: score stages, second moments, a family's statistic |
 //! | `obstacle` | reasons why a run ends after its first stages |
@@ -75,6 +77,8 @@ mod guide;
 mod histogram;
 pub(crate) mod information;
 pub(crate) mod intercept;
+pub(crate) mod landscape;
+mod last_stage;
 pub(crate) mod linear;
 mod linear_releases;
 pub(crate) mod locate;
@@ -88,6 +92,7 @@ mod outlook;
 mod own_answer;
 mod public;
 mod refit;
+mod refittable;
 mod residual_queries;
 mod residual_tails;
 pub(crate) mod schedule;
@@ -119,8 +124,8 @@ pub(super) use expected_family::expected_law;
 pub use obstacle::Obstacle;
 pub(crate) use outlook::{of_scores, outlook, small_parties};
 pub use own_answer::{Estimate, OwnAnswer, OwnAnswerError, OwnRecords, OwnReleases, OwnRow};
-pub(super) use refit::Refittable;
 pub use refit::{RefitError, Refitted};
+pub(super) use refittable::Refittable;
 pub(crate) use scores::as_released;
 pub use table_choice::with_chosen_table;
 pub(crate) use weighted::{ChainFrame, WeightedStrategy, outlook as weighted_outlook};

@@ -49,10 +49,6 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
 /// # Errors
 /// Those of [`expectation`].
 pub(crate) fn plain_outlook(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Outlook, SamplerError> {
-    if target.spec.sites.is_some() {
-        // The shared parameters have the error of a job of as many parameters; a party's own have a smaller one for being near others'.
-        return of_scores(target, target.scores()?.as_ref(), parties, budget);
-    }
     let of = |case| error(target, parties, budget, case);
     let (best, worse) = (of(Case::Best)?, of(Case::Worse)?);
     Ok(Outlook { best, worse: worse.max(best) })
@@ -121,9 +117,6 @@ pub(crate) fn wide_posterior_warning(
     budget: &Allotment,
 ) -> Result<Option<String>, SamplerError> {
     match PartyMetadata::most_records_of_all(parties) {
-        Some(_) if target.spec.sites.is_some() => {
-            Ok(expected::wide_posterior_warning(&target.spec, plain_outlook(target, parties, budget)?.best))
-        }
         Some(_) => {
             let weighted = weighted::outlook(target, parties, budget)?.map_or(f64::INFINITY, |outlook| outlook.best);
             Ok(expected::wide_posterior_warning(&target.spec, error(target, parties, budget, Case::Best)?.min(weighted)))

@@ -2,8 +2,8 @@
 
 use super::allotment::Allotment;
 use super::coding::Coding;
+use super::landscape::Landscape;
 use super::scores::GradientQuery;
-use super::search::Landscape;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;

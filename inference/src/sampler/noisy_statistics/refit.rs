@@ -2,7 +2,6 @@
 
 use super::answer::Inference;
 use crate::sampler::error::SamplerError;
-use crate::sampler::interface::Sampler;
 use conclave_common::job::{JobSpec, ReleaseSpec};
 use conclave_common::query::Draw;
 use conclave_common::schema::{Feature, ModelSpec, Regression};
@@ -44,18 +43,6 @@ pub enum RefitError {
     /// Drawing from the posterior failed.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
-}
-
-/// A sampler whose releases give other posteriors too.
-pub(in crate::sampler) trait Refittable: Sampler {
-    /// Returns true once everything is released.
-    fn released(&self) -> bool;
-
-    /// Returns the posterior of another job given the releases so far.
-    ///
-    /// # Errors
-    /// [`RefitError`].
-    fn refit(&self, spec: &JobSpec) -> Result<Refitted, RefitError>;
 }
 
 /// The coefficients of a model that another job retains.

@@ -3,7 +3,6 @@
 use super::factor::Factor;
 use super::hierarchy::Hierarchy;
 use super::site::Site;
-use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::adequacy::{Figure, ScoreChecks};
 use crate::sampler::noisy_statistics::answer::{Inference, Stage};
 use conclave_common::job::JobSpec;
@@ -28,7 +27,7 @@ impl Released<'_> {
         let free: Vec<Factor> = self.sites.iter().map(Site::factor_without_noise).collect::<Option<_>>()?;
         let known = checks.iter().all(|(check, definite)| *definite && check.rho.value <= MOST_NOISE);
         let (with, without) = (self.variances(self.factors), self.variances(&free));
-        let worst = self.worst(&checks);
+        let worst = self.worst(&checks, &with);
         let mut inference = Inference::new(stages, &with, &without, known).with_score_checks(&worst).with_width_check();
         self.name_parties(&checks, &mut inference.reasons);
         for place in self.places_of_sds() {
@@ -54,10 +53,10 @@ impl Released<'_> {
         (1..=self.sds.len()).map(move |at| order + at * step - 1)
     }
 
-    /// Returns the largest figure of each check over the parties. The prior's share is that of the means and the shared parameters.
-    fn worst(&self, checks: &[(ScoreChecks, bool)]) -> ScoreChecks {
-        let common: Matrix = self.hierarchy.given(self.factors.iter(), self.sds).precision.inverse();
-        let shares = common.diagonal_entries().into_iter().zip(&self.hierarchy.prior().precision).map(|(v, p)| v * p);
+    /// Returns the largest figure of each check over the parties, given the variances of a draw's values. The prior's share is that of the
+    /// means and the shared parameters, which come first.
+    fn worst(&self, checks: &[(ScoreChecks, bool)], variances: &[f64]) -> ScoreChecks {
+        let shares = variances.iter().zip(&self.hierarchy.prior().precision).map(|(v, p)| v * p);
         let share = shares.fold(0.0, f64::max);
         let largest = |figure: fn(&ScoreChecks) -> Option<Figure>| {
             checks.iter().filter_map(|(check, _)| figure(check)).reduce(|a, b| if b.value <= a.value { a } else { b })

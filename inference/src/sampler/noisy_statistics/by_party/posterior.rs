@@ -64,32 +64,39 @@ impl Posterior<'_> {
     /// Draws the job's number of draws, each with the values of [`conclave_common::job::JobSpec::draw_names`], and returns the acceptance
     /// rate of the step from the stand-in to the job's prior. `None` if the chains find no place inside the job's boxes.
     pub(super) fn draw(&self, target: &Target, iteration: u64) -> Option<(Vec<Draw>, f64)> {
-        let (chains, count) = (target.spec.sampler.chains, target.spec.sampler.draws);
-        let mut by_chain: Vec<Vec<Draw>> = Vec::with_capacity(chains as usize);
-        let mut accepted = 0;
-        for chain in 0..chains {
-            let mut rng = ChaCha20Rng::seed_from_u64(target.spec.sampler.seed);
-            rng.set_stream(u64::from(chain));
-            let mut state = self.state(target, self.hierarchy.central_sds(), &mut rng);
-            for moved in 0..LONGEST_WARMUP {
-                if moved >= WARMUP && state.log_weight > f64::NEG_INFINITY {
-                    break;
-                }
-                self.step(target, &mut state, &mut rng);
-            }
-            let mut draws = Vec::new();
-            for _ in 0..count {
-                accepted += u64::from(self.step(target, &mut state, &mut rng));
+        let (count, seed) = (target.spec.sampler.draws, target.spec.sampler.seed);
+        let mut chains: Vec<(State, ChaCha20Rng)> = (0..target.spec.sampler.chains)
+            .map(|chain| {
+                let mut rng = ChaCha20Rng::seed_from_u64(seed);
+                rng.set_stream(u64::from(chain));
+                (self.warmed(target, &mut rng), rng)
+            })
+            .collect();
+        let (mut draws, mut accepted) = (Vec::new(), 0);
+        for _ in 0..count {
+            for (chain, (state, rng)) in (0..).zip(&mut chains) {
+                accepted += u64::from(self.step(target, state, rng));
                 if state.log_weight == f64::NEG_INFINITY {
                     return None;
                 }
-                let theta = self.theta(target, &state);
+                let theta = self.theta(target, state);
                 draws.push(Draw { chain, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration });
             }
-            by_chain.push(draws);
         }
-        let draws = (0..count as usize).flat_map(|at| by_chain.iter().map(move |draws| draws[at].clone())).collect();
-        Some((draws, accepted as f64 / (count * u64::from(chains)).max(1) as f64))
+        let rate = accepted as f64 / draws.len().max(1) as f64;
+        Some((draws, rate))
+    }
+
+    /// Returns a chain's state after its warm-up: inside the job's boxes, if a place there was found.
+    fn warmed(&self, target: &Target, rng: &mut ChaCha20Rng) -> State {
+        let mut state = self.state(target, self.hierarchy.central_sds(), rng);
+        for moved in 0..LONGEST_WARMUP {
+            if moved >= WARMUP && state.log_weight > f64::NEG_INFINITY {
+                break;
+            }
+            self.step(target, &mut state, rng);
+        }
+        state
     }
 
     /// Proposes a state under the stand-in and accepts it by the ratio of the weights; returns true if it was accepted.

@@ -53,7 +53,8 @@ impl Site {
 
     /// Takes the party's answers to its queries of a round.
     pub(super) fn take(&mut self, round: &Round, queries: &[Query], answers: &[i64]) -> Result<(), SamplerError> {
-        let own = Round { queries: queries.to_vec(), apart: Vec::new(), ..round.clone() };
+        let Round { iteration, phase, opened, .. } = *round;
+        let own = Round { iteration, phase, queries: queries.to_vec(), apart: Vec::new(), opened };
         let totals = Totals::of(&own, &[answers.to_vec()])?;
         self.strategy.take(&self.target, round.iteration, &totals)
     }

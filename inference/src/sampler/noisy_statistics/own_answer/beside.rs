@@ -3,7 +3,7 @@
 use super::factor::{OwnFactor, Quadratic};
 use super::others::Others;
 use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior, factor, largest, positive_part};
+use crate::sampler::noisy_statistics::gaussian::{Damping, Fit, GaussianPrior, Step, factor, positive_part};
 use crate::sampler::noisy_statistics::information::Reach;
 use crate::sampler::noisy_statistics::stage::ScoreStage;
 
@@ -11,8 +11,6 @@ use crate::sampler::noisy_statistics::stage::ScoreStage;
 const ITERATIONS: u32 = 60;
 /// Change, in posterior sds, at which the iteration has converged.
 const CONVERGED: f64 = 1e-5;
-/// Smallest part of a step that an iteration takes.
-const SHORTEST: f64 = 1.0 / 64.0;
 
 /// A Gaussian fit to the owner's factor and, unless it is alone, the others'.
 pub(super) struct Beside {
@@ -33,25 +31,14 @@ pub(super) fn beside(
     others: Option<(&Others, Reach<'_>)>,
     (at, covariance): (&[f64], &Matrix),
 ) -> Beside {
-    let (mut part, mut before) = (1.0_f64, f64::INFINITY);
+    let mut damping = Damping::new();
     let mut found = one_step(own, prior, others, (at, covariance));
     for _ in 0..ITERATIONS {
-        let at = &found.quadratic.at;
-        let change: Vec<f64> = found.mean.iter().zip(at).map(|(to, from)| to - from).collect();
-        let sizes = change.iter().zip(found.covariance.diagonal_entries());
-        let size = largest(&sizes.map(|(c, v)| c / v.sqrt().max(f64::MIN_POSITIVE)).collect::<Vec<_>>());
-        if size <= CONVERGED {
-            return found;
-        }
-        if !size.is_finite() {
-            break;
-        }
-        // An owner's likelihood that is far from a quadratic makes the iteration overshoot.
-        if size > 0.9 * before {
-            part = (0.5 * part).max(SHORTEST);
-        }
-        before = size;
-        let next: Vec<f64> = at.iter().zip(&change).map(|(x, c)| x + part * c).collect();
+        let next = match damping.next(&found.quadratic.at, (&found.mean, &found.covariance), CONVERGED) {
+            Step::Converged => return found,
+            Step::Lost => break,
+            Step::To(next) => next,
+        };
         found = one_step(own, prior, others, (&next, &found.covariance));
     }
     Beside { converged: false, ..found }

@@ -8,7 +8,7 @@
 //! mean. The factors stay apart: in the stage's sum, the owner's exact part would be weighted down by the others' noise, since
 //! `(a + b)² / (a + b + s) <= a + b² / (b + s)`.
 //!
-//! Where each answer is opened, the others' releases are the total less the owner's release. Where only the sum is opened, no one
+//! If each answer is opened, the others' releases are the total less the owner's release. If only the sum is opened, no one
 //! stores the owner's part of it. Then the owner's exact sum is subtracted, computed from its records as for the query, and the
 //! rest has the noise of all parties.
 //!

@@ -3,8 +3,8 @@
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::gaussian::Fit;
 use crate::sampler::noisy_statistics::information::Information;
+use crate::sampler::noisy_statistics::last_stage::LastScore;
 use crate::sampler::noisy_statistics::score_strategy::ScoreStrategy;
-use crate::sampler::noisy_statistics::search::LastScore;
 use crate::sampler::noisy_statistics::stage::ScoreStage;
 use crate::sampler::target::Target;
 

@@ -5,9 +5,9 @@ use super::{ScoreStrategy, scores};
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
+use crate::sampler::noisy_statistics::landscape::Landscape;
 use crate::sampler::noisy_statistics::locate::Located;
-use crate::sampler::noisy_statistics::public::Public;
-use crate::sampler::noisy_statistics::search::{Landscape, Prospect, Search};
+use crate::sampler::noisy_statistics::search::{Prospect, Search};
 use crate::sampler::noisy_statistics::stage::ScoreStage;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
@@ -28,8 +28,7 @@ impl ScoreStrategy {
     pub(crate) fn take(&mut self, target: &Target, iteration: u64, totals: &Totals) -> Result<(), SamplerError> {
         let scores = scores(target)?;
         let (score, information) = self.received(iteration, totals);
-        let Self { coding, search, .. } = self;
-        let public = Public { target, scores: scores.as_ref(), coding, centred: self.centred > 0.0, whole: self.whole };
+        let (search, public) = self.searching(target, scores.as_ref());
         match (score, information) {
             (Some((at, score, score_noise)), Some(information)) => {
                 search.add_stage(ScoreStage { at, score, score_noise, information });
@@ -48,9 +47,9 @@ impl ScoreStrategy {
     pub(crate) fn set_prior(&mut self, target: &Target, prior: &GaussianPrior) -> Result<(), SamplerError> {
         let scores = scores(target)?;
         self.prior = self.coding.joint_prior(prior);
-        let Self { coding, search, prior, .. } = self;
-        let public = Public { target, scores: scores.as_ref(), coding, centred: self.centred > 0.0, whole: self.whole };
-        search.set_prior(prior.clone(), &public);
+        let prior = self.prior.clone();
+        let (search, public) = self.searching(target, scores.as_ref());
+        search.set_prior(prior, &public);
         Ok(())
     }
 

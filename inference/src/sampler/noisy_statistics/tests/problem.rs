@@ -14,8 +14,9 @@ use crate::sampler::noisy_statistics::frame::Frame;
 use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior};
 use crate::sampler::noisy_statistics::information::{Information, Reach};
 use crate::sampler::noisy_statistics::intercept::{Intercept, InterceptLink};
+use crate::sampler::noisy_statistics::landscape::Landscape;
 use crate::sampler::noisy_statistics::schedule::{Request, Shares};
-use crate::sampler::noisy_statistics::search::{Landscape, Search};
+use crate::sampler::noisy_statistics::search::Search;
 use crate::sampler::noisy_statistics::stage::ScoreStage;
 use conclave_common::model::ObservedForm;
 

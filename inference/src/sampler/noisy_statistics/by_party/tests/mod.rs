@@ -99,7 +99,7 @@ fn the_hierarchy_is_the_joint_gaussian() {
     assert!((given.precision.inverse()[(0, 0)] - 1.0 / 0.16).abs() < 1e-6);
 }
 
-/// What the other parties say of one, times its own factor, is its posterior.
+/// The prior that the other parties imply for one, times its own factor, is its posterior.
 #[test]
 fn a_party_beside_the_others_has_its_own_posterior() {
     let (hierarchy, factors) = (hierarchy(&[0, 2]), factors(3));
