@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use conclave_proto::error::Fault;
 
 use crate::faults::internal;
-use crate::{account, budget, ca, demo, draws, extend, jobs, plan, refit, rehearse, report, submit, verify_ledger};
+use crate::{account, budget, ca, demo, draws, extend, job, jobs, plan, predict, refit, rehearse, report, submit, verify_ledger};
 
 const ABOUT: &str = "One Bayesian posterior from several data owners who never reveal their records";
 
@@ -23,6 +23,7 @@ Try it:
   conclave account --epsilon 3 --delta 1e-6       the mu that a privacy budget buys
 
 Your own job, before any budget is spent:
+  conclave job --formula \"died ~ age * ward\" --family logistic --columns columns.toml -o job.toml
   conclave plan job.toml
   conclave rehearse job.toml --data a.csv --data b.csv
 
@@ -35,6 +36,7 @@ Against running daemons:
   conclave report JOB -o report.html              the full result on one page
   conclave extend JOB --wait                      more draws, from the end of a finished job
   conclave refit JOB --prior \"age=normal(0, 1)\"  another prior on the same releases, at no charge
+  conclave predict JOB --at \"age=60, treated=1\"   an expected outcome, with its interval
 
 Exit codes: 0 success, 2 invalid input, 3 refused by policy or budget, 4 a party or the coordinator is \
 unreachable, 1 anything else.";
@@ -49,6 +51,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::DemoArgs),
+    Job(job::FormulaArgs),
     Plan(plan::PlanArgs),
     Rehearse(rehearse::RehearseArgs),
     Account(account::AccountArgs),
@@ -56,13 +59,14 @@ enum Command {
     Budget(budget::BudgetArgs),
     Jobs(jobs::JobsArgs),
     /// Follow a job until it has ended, then print its result
-    Watch(jobs::JobArgs),
+    Watch(jobs::ResultArgs),
     /// End a job; the draws made so far are kept and summarised
     Cancel(jobs::JobArgs),
     /// Print the result of an ended job: posterior, diagnostics, privacy spent
-    Summary(jobs::JobArgs),
+    Summary(jobs::ResultArgs),
     Extend(extend::ExtendArgs),
     Refit(refit::RefitArgs),
+    Predict(predict::PredictArgs),
     Draws(draws::DrawsArgs),
     Report(report::ReportArgs),
     VerifyLedger(verify_ledger::VerifyLedgerArgs),
@@ -81,6 +85,7 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
     };
     match cli.command {
         Command::Demo(args) => block_on(demo::run(args)),
+        Command::Job(args) => job::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Rehearse(args) => rehearse::run(&args),
         Command::Account(args) => account::run(&args),
@@ -92,6 +97,7 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
         Command::Summary(args) => block_on(jobs::summary(args)),
         Command::Extend(args) => block_on(extend::run(args)),
         Command::Refit(args) => block_on(refit::run(args)),
+        Command::Predict(args) => block_on(predict::run(args)),
         Command::Draws(args) => block_on(draws::run(args)),
         Command::Report(args) => block_on(report::run(args)),
         Command::VerifyLedger(args) => verify_ledger::run(&args),

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::client::Connection;
 use crate::faults::{input, refused};
+use crate::interval::IntervalArgs;
 use crate::result::read;
 use crate::signed_job;
 use crate::submit::{OutputOptions, submit_and_report};
@@ -53,6 +54,8 @@ pub(crate) struct ExtendArgs {
     /// Print one JSON object: the result with --wait, else the ids of the extension and of the job
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    interval: IntervalArgs,
 }
 
 /// The fields of a run's object that describe its continuation.
@@ -71,7 +74,7 @@ pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
     let source = signed_job::text(&client, &args.job).await?;
     let extension = Extension { job: &args.job, end: &end, draws: args.draws, epsilon: args.epsilon };
     let text = extension.of(&source).map_err(|e| input(format!("job {} can't be extended: {e}", args.job)))?;
-    let output = OutputOptions { extends: Some(&args.job), wait: args.wait, json: args.json };
+    let output = OutputOptions { extends: Some(&args.job), wait: args.wait, json: args.json, level: args.interval.other() };
     submit_and_report(&mut client, &args.connection, text, &output).await
 }
 

@@ -14,8 +14,9 @@ use time::macros::format_description;
 
 use crate::client::Connection;
 use crate::faults::refused;
+use crate::interval::{IntervalArgs, at_level};
 use crate::output::{say, say_json};
-use crate::submit::{print_result, wait};
+use crate::submit::{ResultOptions, print_result, wait};
 
 /// List the coordinator's jobs, newest first
 #[derive(Args)]
@@ -67,9 +68,20 @@ pub(crate) async fn list(args: JobsArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn watch(args: JobArgs) -> Result<ExitCode, Fault> {
-    let mut client = args.connection.open().await?;
-    wait(&mut client, &args.job, &args.connection.options(), args.json).await
+/// A job whose result is shown.
+#[derive(Args)]
+pub(crate) struct ResultArgs {
+    #[command(flatten)]
+    of: JobArgs,
+    #[command(flatten)]
+    interval: IntervalArgs,
+}
+
+pub(crate) async fn watch(args: ResultArgs) -> Result<ExitCode, Fault> {
+    let JobArgs { job, connection, json } = args.of;
+    let mut client = connection.open().await?;
+    let output = ResultOptions { options: &connection.options(), json, level: args.interval.other() };
+    wait(&mut client, &job, &output).await
 }
 
 pub(crate) async fn cancel(args: JobArgs) -> Result<ExitCode, Fault> {
@@ -87,7 +99,8 @@ pub(crate) async fn cancel(args: JobArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn summary(args: JobArgs) -> Result<ExitCode, Fault> {
+pub(crate) async fn summary(args: ResultArgs) -> Result<ExitCode, Fault> {
+    let ResultArgs { of: args, interval } = args;
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
     let status = client.get(request).await.map_err(refused)?.into_inner();
@@ -103,6 +116,7 @@ pub(crate) async fn summary(args: JobArgs) -> Result<ExitCode, Fault> {
             ),
         ));
     }
+    let status = at_level(&mut client, status, interval.other()).await?;
     let ended = print_result(&status, args.json)?;
     // Printing a cancelled job's result is a success.
     Ok(if status.state == "cancelled" { ExitCode::SUCCESS } else { ended })

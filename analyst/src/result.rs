@@ -86,7 +86,7 @@ impl RunResult {
         let given = if released::is_from_releases(object) { ", given the parties' releases" } else { "" };
         let caption = format!("Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds)");
         let posterior = run::posterior(object, &caption, truth, usize::MAX);
-        std::iter::once(posterior).chain(run::ratios(object)).map(Block::Table).collect()
+        std::iter::once(posterior).chain(run::ratios(object)).chain(run::restricted_means(object)).map(Block::Table).collect()
     }
 
     /// Returns the budget that each party has spent on this job.
@@ -170,6 +170,19 @@ mod tests {
             let text = RunResult::parse(&text).unwrap().report(None);
             assert!(text.contains("stopped for futility, the rest of the budget not spent"), "{stored}: {text}");
         }
+    }
+
+    #[test]
+    fn the_columns_follow_the_level_of_the_intervals() {
+        let plain = RunResult::parse(RESULT).unwrap().report(None);
+        assert!(plain.contains("5%  median") && plain.contains("95%") && !plain.contains("2.5%"), "{plain}");
+        let asked =
+            RESULT.replacen("\"q95\":0.44", "\"q95\":0.44,\"interval\":{\"level\":0.95,\"low\":0.3611,\"high\":0.4622}", 1);
+        let text = RunResult::parse(&asked).unwrap().report(None);
+        for part in ["2.5%", "97.5%", "0.3611", "0.4622"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("0.4400"), "{text}");
     }
 
     #[test]

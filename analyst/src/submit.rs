@@ -8,7 +8,8 @@ use conclave_common::job::{JobSpec, with_lines};
 use conclave_common::text::one_line;
 use conclave_inference::sampler::with_chosen_table;
 use conclave_ops::terminal;
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_predict::Level;
+use conclave_proto::error::Fault;
 use conclave_proto::submission;
 use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::jobs_client::JobsClient;
@@ -17,9 +18,10 @@ use serde_json::json;
 use tonic::transport::Channel;
 
 use crate::client::Connection;
-use crate::faults::{input, refused};
+use crate::faults::{failure, input, refused};
 use crate::files;
 use crate::follow::follow;
+use crate::interval::{IntervalArgs, at_level};
 use crate::output::{note, say, say_json};
 use crate::result::RunResult;
 
@@ -45,14 +47,16 @@ pub(crate) struct SubmitArgs {
     /// Print one JSON object: the result with --wait, else the job's id
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    interval: IntervalArgs,
 }
 
 pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
     let text = if args.anyway { forced(text)? } else { text };
     let mut client = args.connection.open().await?;
-    submit_and_report(&mut client, &args.connection, text, &OutputOptions { extends: None, wait: args.wait, json: args.json })
-        .await
+    let output = OutputOptions { extends: None, wait: args.wait, json: args.json, level: args.interval.other() };
+    submit_and_report(&mut client, &args.connection, text, &output).await
 }
 
 /// Output options of a submission.
@@ -63,6 +67,8 @@ pub(crate) struct OutputOptions<'a> {
     pub(crate) wait: bool,
     /// Print one JSON object.
     pub(crate) json: bool,
+    /// Level of the result's intervals, other than 90%.
+    pub(crate) level: Option<Level>,
 }
 
 /// Submits a job and prints its id at once or its result once it has ended.
@@ -81,7 +87,7 @@ pub(crate) async fn submit_and_report(
     if output.wait {
         let extension = output.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();
         note!("Submitted job {job}{extension}.");
-        return wait(client, &job, &options, output.json).await;
+        return wait(client, &job, &ResultOptions { options: &options, json: output.json, level: output.level }).await;
     }
     if output.json {
         let object = match output.extends {
@@ -140,8 +146,19 @@ pub(crate) async fn submit(client: &mut JobsClient<Channel>, identity: &Identity
     Ok(reply.into_inner().job)
 }
 
+/// Output options of a result.
+pub(crate) struct ResultOptions<'a> {
+    /// The connection options for suggested commands.
+    pub(crate) options: &'a str,
+    /// Print one JSON object.
+    pub(crate) json: bool,
+    /// Level of the intervals, other than 90%.
+    pub(crate) level: Option<Level>,
+}
+
 /// Follows a job to its end and prints its result. Ctrl-C ends the watching, not the job.
-pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, options: &str, json: bool) -> Result<ExitCode, Fault> {
+pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, output: &ResultOptions<'_>) -> Result<ExitCode, Fault> {
+    let options = output.options;
     let status = tokio::select! {
         status = follow(client, job) => status?,
         _ = tokio::signal::ctrl_c() => {
@@ -152,7 +169,8 @@ pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, options: &
             return Ok(ExitCode::from(1));
         }
     };
-    print_result(&status, json)
+    let status = at_level(client, status, output.level).await?;
+    print_result(&status, output.json)
 }
 
 /// Prints the result of a job that has ended, and returns the exit code.
@@ -178,17 +196,11 @@ pub(crate) fn print_result(status: &JobStatus, json: bool) -> Result<ExitCode, F
     }
 }
 
-/// Returns the fault with which a job failed.
-pub(crate) fn failure(status: &JobStatus) -> Fault {
-    let code = ErrorCode::parse(&status.error_code).unwrap_or(ErrorCode::Internal);
-    let reason = if status.error.is_empty() { "no reason was given" } else { &status.error };
-    Fault::new(code, format!("the job failed: {}", one_line(reason)))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use conclave_proto::error::ErrorCode;
 
     #[test]
     fn a_bad_job_is_named_by_file_and_key() {

@@ -9,6 +9,8 @@
 #[cfg(all(feature = "test-util", not(debug_assertions)))]
 compile_error!("the feature `test-util` of conclave-common is for tests of the dev profile: no release may be built with it");
 
+mod elementary;
+mod formula;
 pub mod job;
 pub mod model;
 pub mod parameter;

@@ -14,6 +14,8 @@ mod ratios;
 mod released;
 pub mod result;
 pub mod spent;
+mod survival;
 pub mod zarr;
 
 pub use draws::{Draws, PhaseDraws};
+pub use new_party::new_party_intervals;

@@ -36,6 +36,44 @@ pub(crate) fn new_party(spec: &JobSpec, samples: &[Vec<&[f64]>]) -> Vec<NewParty
     spec.varying().iter().map(|site| site.index).enumerate().filter_map(predicted).collect()
 }
 
+/// Returns both ends of the predicted interval of each parameter that varies by party, in the order of [`RunResult::new_party`]: the
+/// quantiles at these probabilities of the normal laws of all draws together, to a billionth of their range.
+///
+/// [`RunResult::new_party`]: crate::result::RunResult::new_party
+#[must_use]
+pub fn new_party_intervals(spec: &JobSpec, samples: &[Vec<&[f64]>], probabilities: [f64; 2]) -> Vec<[f64; 2]> {
+    let (order, step) = (spec.dimension(), spec.parties.len() + 1);
+    let predicted = |(at, index): (usize, usize)| {
+        let (means, sds) = (samples.get(index)?, samples.get(order + (at + 1) * step - 1)?);
+        let draws = means.iter().zip(sds).flat_map(|(means, sds)| means.iter().copied().zip(sds.iter().copied()));
+        let laws: Vec<(f64, f64)> = draws.collect();
+        Some(probabilities.map(|probability| quantile(&laws, probability)))
+    };
+    spec.varying().iter().map(|site| site.index).enumerate().filter_map(predicted).collect()
+}
+
+/// Returns a quantile of an equal mixture of normal laws, each with mean and sd, by bisection.
+fn quantile(laws: &[(f64, f64)], probability: f64) -> f64 {
+    /// Beyond this many sds a law has no share of any probability in use.
+    const FAR: f64 = 10.0;
+    let below = |x: f64| {
+        let of = |(mean, sd): &(f64, f64)| 0.5 * libm::erfc((mean - x) / (sd.max(f64::MIN_POSITIVE) * std::f64::consts::SQRT_2));
+        laws.iter().map(of).sum::<f64>() / laws.len() as f64
+    };
+    let ends = laws.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (mean, sd)| {
+        (low.min(mean - FAR * sd), high.max(mean + FAR * sd))
+    });
+    if !(ends.0.is_finite() && ends.1.is_finite()) {
+        return f64::NAN;
+    }
+    let (mut low, mut high) = ends;
+    for _ in 0..30 {
+        let middle = 0.5 * (low + high);
+        if below(middle) < probability { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -56,5 +94,12 @@ mod tests {
         assert!(found.len() == 1 && found[0].parameter == "x" && found[0].median == 1.0);
         assert!((found[0].q5 - (1.0 - 0.5 * 1.6906)).abs() < 1e-9 && (found[0].q95 - (1.0 + 0.5 * 1.6906)).abs() < 1e-9);
         assert_eq!(new_party(&spec, &[]), []);
+        // One normal law: its own quantiles, further out than the eleven values reach.
+        let ends = new_party_intervals(&spec, &samples, [0.005, 0.995]);
+        assert!(
+            (ends[0][0] - (1.0 - 0.5 * 2.575_829_303_5)).abs() < 1e-7
+                && (ends[0][1] - (1.0 + 0.5 * 2.575_829_303_5)).abs() < 1e-7
+        );
+        assert!(new_party_intervals(&spec, &[], [0.05, 0.95]).is_empty());
     }
 }

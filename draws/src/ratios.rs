@@ -1,16 +1,16 @@
-//! Odds and rate ratios: coefficients of logistic and count regressions in the terms that studies report.
+//! Odds, rate and hazard ratios: coefficients of logistic, count and survival regressions in the terms that studies report.
 
 use conclave_common::job::JobSpec;
 use conclave_common::schema::{Family, ModelSpec};
 use conclave_inference::diagnostics::Summary;
 use serde::Serialize;
 
-/// The factor by which one unit of a predictor, in the data's own units, multiplies the odds or the rate.
+/// The factor by which one unit of a predictor, in the data's own units, multiplies the odds, the rate or the hazard.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ratio {
     /// The coefficient.
     pub name: String,
-    /// `odds_ratio` or `rate_ratio`.
+    /// `odds_ratio`, `rate_ratio` or `hazard_ratio`.
     pub kind: &'static str,
     /// 5% quantile, positive.
     pub q5: f64,
@@ -20,16 +20,29 @@ pub struct Ratio {
     pub q95: f64,
 }
 
-/// Computes the ratios from the posterior in the data's own units; none for a model without a logit or log link. The intercept
-/// is excluded, since it gives the odds or the rate itself.
+/// Computes the ratios from the posterior in the data's own units; none for a model without a logit or log link. The intercept and the log
+/// hazards are excluded, since they give the odds, the rate or the hazard itself.
 pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> Vec<Ratio> {
-    let ModelSpec::Regression(regression) = &spec.model else { return Vec::new() };
-    let kind = match regression.family {
-        Family::Logistic => "odds_ratio",
-        Family::Poisson | Family::NegativeBinomial => "rate_ratio",
-        Family::Linear { .. } | Family::StudentT { .. } => return Vec::new(),
+    let (kind, first, design) = match &spec.model {
+        ModelSpec::PiecewiseExponential(survival) => ("hazard_ratio", survival.intervals(), &survival.design),
+        ModelSpec::Regression(regression) => {
+            let kind = match regression.family {
+                Family::Logistic => "odds_ratio",
+                Family::Poisson | Family::NegativeBinomial => "rate_ratio",
+                Family::Linear { .. } | Family::StudentT { .. } => return Vec::new(),
+            };
+            (kind, usize::from(regression.design.intercept), &regression.design)
+        }
+        _ => return Vec::new(),
     };
-    let (first, count) = (usize::from(regression.design.intercept), regression.design.features.len());
+    let count = design.features.len();
+    // Without an intercept, the indicators of all levels have the odds, the rate or the hazard itself.
+    let is_whole = |at: usize| {
+        let feature = &design.features[at];
+        let of_term = || design.features.iter().filter(|other| other.term == feature.term);
+        let all_levels = of_term().any(|other| other.factors.iter().any(|factor| factor.level == Some(0)));
+        !design.intercept && kind != "hazard_ratio" && all_levels && feature.factors.iter().all(|factor| factor.level.is_some())
+    };
     // Quantiles are preserved by the exponential, which is monotone.
     let ratio = |(name, summary): &(&str, Summary)| {
         let [q5, median, q95] = [summary.q5, summary.median, summary.q95].map(libm::exp);
@@ -38,7 +51,12 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> 
     let step = spec.parties.len() + 1;
     let at_parties = spec.varying().iter().enumerate().filter(|(_, site)| (first..first + count).contains(&site.index));
     let places = at_parties.flat_map(|(at, _)| (0..spec.parties.len()).map(move |party| spec.dimension() + at * step + party));
-    (first..first + count).chain(places).filter_map(|place| posterior_original.get(place)).map(ratio).collect()
+    (first..first + count)
+        .filter(|place| !is_whole(place - first))
+        .chain(places)
+        .filter_map(|place| posterior_original.get(place))
+        .map(ratio)
+        .collect()
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub use crate::ratios::Ratio;
 use crate::ratios::ratios;
 use crate::released::{budget_error, estimand};
 use crate::spent::Spent;
+use crate::survival::survival;
+pub use crate::survival::{Quantiles, SurvivalCurve, SurvivalPoint};
 use crate::zarr::DrawStore;
 
 /// The reason for the end of a run.
@@ -128,12 +130,15 @@ pub struct RunResult {
     pub posterior: Vec<PosteriorRow>,
     /// The posterior in the data's own units.
     pub posterior_original: Vec<PosteriorRow>,
-    /// Odds or rate ratios per unit of each predictor, in the data's own units; none for other models.
+    /// Odds, rate or hazard ratios per unit of each predictor, in the data's own units; none for other models.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
     /// Predictions of the parameters that vary by party, at a party that is not in the job.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub new_party: Vec<NewParty>,
+    /// Survival curves of a survival model with predictors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub survival: Vec<SurvivalCurve>,
     /// The sections of the algorithm's own report.
     #[serde(flatten)]
     pub report: RunReport,
@@ -317,6 +322,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         posterior,
         ratios,
         new_party: new_party(spec, &samples),
+        survival: survival(spec, &samples),
         posterior_original,
         report: outcome.report.clone(),
         parties: parties.collect(),

@@ -9,7 +9,7 @@
 //!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each returns markup with title, description and numbers.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time in bounded memory, for live pages.
 //! - [`document`] has a document's blocks and renders them as text, Markdown and HTML; [`table`] does so for tables.
-//! - [`run`] has the figures of a run's result for all surfaces.
+//! - [`run`] has the figures of a run's result for all surfaces; [`ends`] has the ends of its intervals.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
 //! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run.
 //!
@@ -23,6 +23,7 @@
 pub mod aggregation;
 pub mod barker;
 pub mod document;
+pub mod ends;
 pub mod forecast;
 pub mod gradients;
 mod identity;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::document::{Block, fact};
+use crate::ends::Ends;
 use crate::object::{rows, text};
 use crate::released::noise_columns;
 use crate::table::{Cell, Column, Table};
@@ -45,20 +46,22 @@ fn named(caption: &str, rows: &[Value], truth: Option<Truth<'_>>, moments: impl 
 /// Builds the posterior's table: the figures of at most `limit` parameters.
 #[must_use]
 pub fn posterior(result: &Value, caption: &str, truth: Option<Truth<'_>>, limit: usize) -> Table {
-    const FIGURES: [Column<'static, Value>; 8] = [
+    let rows = rows(result, "posterior");
+    let rows = &rows[..rows.len().min(limit)];
+    let ends = Ends::of(rows);
+    let [low, high] = &ends.headings;
+    let figures: [Column<'_, Value>; 8] = [
         ("mean", &|row| Cell::figure(&row["mean"], number)),
         ("sd", &|row| Cell::figure(&row["sd"], number)),
-        ("5%", &|row| Cell::figure(&row["q5"], number)),
+        (low, &|row| Cell::figure(ends.low(row), number)),
         ("median", &|row| Cell::figure(&row["median"], number)),
-        ("95%", &|row| Cell::figure(&row["q95"], number)),
+        (high, &|row| Cell::figure(ends.high(row), number)),
         ("ESS bulk", &|row| mixing(row, "ess_bulk", |x| format!("{x:.0}"))),
         ("ESS tail", &|row| mixing(row, "ess_tail", |x| format!("{x:.0}"))),
         ("R-hat", &|row| mixing(row, "rhat", thousandths)),
     ];
-    let rows = rows(result, "posterior");
-    let rows = &rows[..rows.len().min(limit)];
     let moments = |row: &Value| [row["mean"].clone(), row["sd"].clone()];
-    named(caption, rows, truth, moments).beside(rows, &FIGURES).beside(rows, noise_columns(result))
+    named(caption, rows, truth, moments).beside(rows, &figures).beside(rows, noise_columns(result))
 }
 
 /// Creates the cell of a figure of mixing, which a chain that never moved does not have.
@@ -67,17 +70,39 @@ fn mixing(row: &Value, key: &str, show: impl Fn(f64) -> String) -> Cell {
     if still { Cell::number("not defined") } else { Cell::figure(&row[key], show) }
 }
 
-/// Builds the table of odds or rate ratios of one unit of each predictor; nothing for a model without them.
+/// Builds the table of odds, rate or hazard ratios of one unit of each predictor; nothing for a model without them.
 #[must_use]
 pub fn ratios(result: &Value) -> Option<Table> {
     let rows = rows(result, "ratios");
     let kind = text(rows.first()?, "kind").replace('_', " ");
-    let caption = format!("The {kind} of one unit of each predictor, in the units of the data");
+    let caption =
+        format!("The {kind} of one unit of each predictor, in the units of the data; of a derived term, of one unit of the term");
+    let ends = Ends::of(rows);
+    let [low, high] = &ends.headings;
     let columns: [Column<'_, Value>; 4] = [
         ("predictor", &|ratio| Cell::name(text(ratio, "name"))),
-        ("5%", &|ratio| Cell::figure(&ratio["q5"], number)),
+        (low, &|ratio| Cell::figure(ends.low(ratio), number)),
         ("median", &|ratio| Cell::figure(&ratio["median"], number)),
-        ("95%", &|ratio| Cell::figure(&ratio["q95"], number)),
+        (high, &|ratio| Cell::figure(ends.high(ratio), number)),
+    ];
+    Some(Table::new(caption, rows, &columns))
+}
+
+/// Builds the table of the restricted mean survival times; nothing for a model without survival curves.
+#[must_use]
+pub fn restricted_means(result: &Value) -> Option<Table> {
+    let rows = rows(result, "survival");
+    let longest = rows.first()?["points"].as_array()?.last()?["time"].as_f64()?;
+    let caption = format!(
+        "Mean survival time up to {}, in the units of the data: of the baseline (numeric predictors at the middle of their bounds, binary ones 0, levels the \
+         reference), and where one level or binary predictor differs from it",
+        number(longest)
+    );
+    let columns: [Column<'_, Value>; 4] = [
+        ("records", &|curve| Cell::name(text(curve, "of"))),
+        ("5%", &|curve| Cell::figure(&curve["restricted_mean"]["q5"], number)),
+        ("median", &|curve| Cell::figure(&curve["restricted_mean"]["median"], number)),
+        ("95%", &|curve| Cell::figure(&curve["restricted_mean"]["q95"], number)),
     ];
     Some(Table::new(caption, rows, &columns))
 }

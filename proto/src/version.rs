@@ -109,7 +109,7 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
-/// - Protocol 11 adds parameters by party, whose key a party of protocol 10 would refuse.
+/// - Protocol 11 adds parameters by party, formulas and the model `piecewise_exponential`, whose keys a party of protocol 10 would refuse.
 /// - Protocol 10 adds the key `model.exposure_fixed`, which a party of protocol 9 would refuse.
 /// - Protocol 9 adds gradients, remainders and ratios of records with leverage weights, and scores and information of counts with a table of
 ///   expectations. A party of protocol 8 would refuse the key `model.weights` of such jobs.
@@ -130,7 +130,8 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
     let of_opening = if spec.aggregation.is_secure() { 4 } else { OLDEST_PROTOCOL };
     let asks_information = spec.asks(QueryKind::Curvature { parameters: 2 });
     let of_model = match spec.model.kind() {
-        _ if spec.sites.is_some() => 11,
+        "piecewise_exponential" => 11,
+        _ if spec.sites.is_some() || spec.model.formula().is_some() => 11,
         _ if spec.exposure_fixed => 10,
         _ if spec.weighs_chains() => 9,
         "poisson" | "negative_binomial" if spec.weights != Weights::Never => 9,
@@ -232,6 +233,15 @@ mod tests {
         assert_eq!((hello.oldest, hello.protocol), (1, 11));
     }
 
+    #[test]
+    fn a_survival_regression_needs_ends_that_know_it() {
+        let spec = JobSpec::parse(
+            "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"auto\"\n[model]\nkind = \"piecewise_exponential\"\noutcome = \"y\"\nevent = \"d\"\n\
+             [columns]\ny = { min = 0, max = 9 }\nd = { binary = true }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
+        );
+        assert_eq!(least_protocol(&spec.unwrap()), 11);
+    }
+
     /// Only models whose public constants differ in the previous version are refused to it.
     #[test]
     fn a_job_needs_ends_that_compute_it_identically() {
@@ -295,6 +305,11 @@ mod tests {
         assert_eq!(["never", "auto", "always"].map(|weights| least_protocol(&counts(weights))), [3, 9, 9]);
         let fixed = |weights: &str| JobSpec { exposure_fixed: true, ..counts(weights) };
         assert_eq!(["never", "auto"].map(|weights| least_protocol(&fixed(weights))), [10, 10]);
+        let formula = JobSpec::parse(
+            "name = \"t\"\nparties = [\"a\"]\n[model]\nformula = \"y ~ x\"\nfamily = \"logistic\"\n[columns]\ny = { binary = true }\n\
+             x = { min = 0, max = 1 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
+        );
+        assert_eq!(least_protocol(&formula.unwrap()), 11);
     }
 
     /// An end of protocol 5 would take the observed information for another form.

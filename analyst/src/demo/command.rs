@@ -12,11 +12,13 @@ use super::next_steps::{next_steps, with_truth};
 use super::options::{DemoArgs, check};
 use super::truth;
 use crate::client::Connection;
+use crate::faults::failure;
 use crate::files;
 use crate::follow::follow;
+use crate::interval::at_level;
 use crate::output::{note, say, say_json};
 use crate::result::RunResult;
-use crate::submit::{failure, read_job, submit};
+use crate::submit::{read_job, submit};
 
 pub(crate) async fn run(args: DemoArgs) -> Result<ExitCode, Fault> {
     check(&args)?;
@@ -72,7 +74,8 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
         let mut client = connection.open().await?;
         let job = submit(&mut client, &connection.identity()?, read_job(&folder.job())?).await?;
         note!("Job {job}: at most epsilon = {} at each party.", args.epsilon);
-        follow(&mut client, &job).await
+        let status = follow(&mut client, &job).await?;
+        at_level(&mut client, status, args.interval.other()).await
     };
     let status = tokio::select! {
         status = run => status?,

@@ -9,6 +9,7 @@ use conclave_proto::error::Fault;
 
 use super::truth::DATA_BUDGET_FACTOR;
 use crate::faults::input;
+use crate::interval::IntervalArgs;
 
 /// Try it: three hospitals with simulated records on this machine, one posterior
 ///
@@ -63,6 +64,8 @@ pub(crate) struct DemoArgs {
     /// Print the result as one JSON object on standard output, with the true coefficients under "true"
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) interval: IntervalArgs,
 }
 
 const MAX_PARTIES: usize = 100;

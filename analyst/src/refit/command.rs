@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use conclave_common::job::{JobSpec, Refit};
 use conclave_draws::attributes;
-use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult};
+use conclave_draws::result::{self, Outcome, PartyOutcome};
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
 use conclave_inference::sampler::{Refitted, RunReport};
@@ -16,9 +16,10 @@ use conclave_proto::error::Fault;
 use super::releases::{EndedJob, fetch};
 use crate::faults::input;
 use crate::files;
+use crate::interval::{self, IntervalArgs};
 use crate::jobs::JobArgs;
 use crate::output::{say, say_json};
-use crate::result::RunResult as ShownResult;
+use crate::result::{RunResult as ShownResult, read};
 
 /// Id of a refit, unknown to any coordinator.
 const JOB: &str = "refit";
@@ -76,6 +77,8 @@ pub(crate) struct RefitArgs {
     /// Write the draws to this folder, a Zarr v3 store; must not exist
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    interval: IntervalArgs,
 }
 
 pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
@@ -102,11 +105,11 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     let spec = refit.of(&job.text).map_err(|e| unfit(&e))?;
     let began = Instant::now();
     let refitted = job.releases.refit(&spec).map_err(|e| unfit(&e))?;
-    let result = keep(&args, &spec, &job, refitted, began)?;
+    let json = keep(&args, &spec, &job, refitted, began)?;
     if args.from.json {
-        say_json(&result.to_json());
+        say_json(&json);
     } else {
-        say!("{}", ShownResult::parse(&result.to_json())?.report(None).trim_end());
+        say!("{}", ShownResult::parse(&json)?.report(None).trim_end());
         if let Some(out) = &args.out {
             say!("\nDraws: {}", out.display());
         }
@@ -114,8 +117,8 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Summarises the draws, and writes them to a folder if one is given.
-fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, began: Instant) -> Result<RunResult, Fault> {
+/// Summarises the draws as a JSON object, and writes them to a folder if one is given.
+fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, began: Instant) -> Result<String, Fault> {
     let (names, chains) = (spec.draw_names(), spec.sampler.chains as usize);
     let out = args.out.as_deref();
     let written = |e: std::io::Error| Fault::of_file(out.unwrap_or(Path::new("")), "be written", &e);
@@ -141,7 +144,11 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
     if out.is_some() {
         draws.finish(spec, &attributes::at_end(spec, JOB, &result)).map_err(written)?;
     }
-    Ok(result)
+    let Some(level) = args.interval.other() else { return Ok(result.to_json()) };
+    let mut object = read(&result.to_json())?;
+    let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|value| draws.samples(value)).collect();
+    interval::add(&mut object, spec, &samples, level);
+    Ok(object.to_string())
 }
 
 /// Parses `NAME=DENSITY`; a level's name may contain `=`, a density does not.

@@ -4,23 +4,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use conclave_common::job::JobSpec;
 use conclave_draws::Draws;
 use conclave_pages::text::thousands;
 use conclave_proto::error::{ErrorCode, Fault};
-use conclave_proto::v1::{JobRequest, JobStatus};
-use serde_json::{Value, json};
+use conclave_proto::v1::JobRequest;
+use serde_json::json;
 
 use super::material::Material;
 use super::page::page;
 use crate::draws::{fetch, partial_name};
-use crate::faults::{input, internal, refused};
+use crate::ended::{fetch_spec, result_of};
+use crate::faults::{input, refused};
 use crate::files;
+use crate::interval::{IntervalArgs, of_draws, without_draws};
 use crate::jobs::JobArgs;
 use crate::output::show;
-use crate::result::read as read_result;
-use crate::signed_job;
-use crate::submit::failure;
 
 /// Write a job's result as one HTML file
 ///
@@ -42,6 +40,8 @@ pub(crate) struct ReportArgs {
     /// Output file; must not exist
     #[arg(short = 'o', long, value_name = "FILE")]
     out: PathBuf,
+    #[command(flatten)]
+    interval: IntervalArgs,
 }
 
 pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
@@ -51,10 +51,8 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     let mut client = args.from.connection.open().await?;
     let request = JobRequest { job: args.from.job.clone() };
     let status = client.get(request).await.map_err(refused)?.into_inner();
-    let result = result_of(&status, &args.from.connection.options())?;
-    let source = signed_job::text(&client, &args.from.job).await?;
-    let spec = JobSpec::parse(&source)
-        .map_err(|e| internal(format!("this version cannot read the job file ({e}): use the version that ran the job")))?;
+    let mut result = result_of(&status, &args.from.connection.options())?;
+    let (source, spec) = fetch_spec(&client, &args.from.job).await?;
     let partial = partial_name(&args.out);
     if partial.exists() {
         return Err(input(format!(
@@ -64,6 +62,10 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     }
     let fetched = fetch(&mut client, &args.from.job, &partial).await;
     let draws = read(&partial, fetched)?;
+    if let Some(level) = args.interval.other() {
+        let gone = || without_draws(Fault::new(ErrorCode::NotFound, ""), &args.from.job);
+        of_draws(&mut result, &spec, draws.as_ref().ok_or_else(gone)?, level);
+    }
     let page = page(&Material {
         status: &status,
         source: &source,
@@ -77,28 +79,6 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     let object = json!({ "job": args.from.job, "report": out, "bytes": page.len() });
     show(args.from.json, &object, &format_args!("{out}: {} bytes", thousands(page.len() as u64)));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the run's object; without one, fails with the reason and the next step.
-pub(super) fn result_of(status: &JobStatus, options: &str) -> Result<Value, Fault> {
-    if !status.result_json.is_empty() {
-        return read_result(&status.result_json);
-    }
-    let job = &status.job;
-    Err(match status.state.as_str() {
-        "failed" => failure(status),
-        "cancelled" => Fault::new(
-            ErrorCode::NotFound,
-            format!("job {job} was cancelled before its first draw, so there is nothing to report: submit it again"),
-        ),
-        state => Fault::new(
-            ErrorCode::NotFound,
-            format!(
-                "job {job} is {state} and has no result yet: follow it to its end with `conclave watch {job}{options}`, then try \
-                 again"
-            ),
-        ),
-    })
 }
 
 /// Reads the fetched draws, and always removes the folder that holds them.

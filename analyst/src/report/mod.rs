@@ -10,6 +10,7 @@ mod privacy;
 mod repeat;
 mod run_section;
 mod sites;
+mod survival;
 
 #[cfg(test)]
 mod tests;

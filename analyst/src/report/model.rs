@@ -61,6 +61,11 @@ fn formula(model: &ModelSpec) -> Markup {
         ModelSpec::Weibull { outcome, event } => html! {
             (v(outcome)) " ~ Weibull(shape, scale), censored where " (v(event)) " = 0"
         },
+        ModelSpec::PiecewiseExponential(survival) => html! {
+            (v(&survival.outcome)) ": hazard exp(log_hazard[k]" @if !survival.design.features.is_empty() { " + " (predictor(&survival.design)) }
+            ") in interval k, censored where " (v(&survival.event)) " = 0"
+            @if let Some(entry) = &survival.entry { ", observed from " (v(entry)) " on" }
+        },
         ModelSpec::Banana { outcome, second_outcome, bend, precision } => html! {
             (v(outcome)) " ~ Normal(theta_1, precision " (plain(precision[0])) "), " (v(second_outcome)) " ~ Normal(theta_2 + "
             (plain(*bend)) " theta_1², precision " (plain(precision[1])) ")"
@@ -69,7 +74,7 @@ fn formula(model: &ModelSpec) -> Markup {
 }
 
 fn regression_formula(regression: &Regression) -> Markup {
-    let Regression { family, outcome, design } = regression;
+    let Regression { family, outcome, design, .. } = regression;
     let y = v(outcome);
     html! {
         @match family {
@@ -135,6 +140,9 @@ fn columns(material: &Material<'_>) -> Table {
         (false, Some(Offset::Value(offset))) if offset == column => "offset",
         (false, Some(Offset::Exposure(exposure))) if exposure == column => "exposure",
         (false, _) if design.is_none() => "second outcome or event",
+        (false, _) if design.is_some_and(|d| d.derived.iter().any(|derived| derived.name == column)) => {
+            "computed from the columns above"
+        }
         _ => "predictor",
     };
     let columns: [Column<'_, &str>; 3] = [
@@ -142,7 +150,9 @@ fn columns(material: &Material<'_>) -> Table {
         ("role", &|column| Cell::text(role(column))),
         ("public bounds", &|column| Cell::markup(bounds(material.spec.columns.get(*column)))),
     ];
-    Table::new("Columns and their public declarations", &model.columns(), &columns)
+    let derived = design.into_iter().flat_map(|design| &design.derived).map(|derived| derived.name.as_str());
+    let rows: Vec<&str> = model.columns().into_iter().chain(derived).collect();
+    Table::new("Columns and their public declarations", &rows, &columns)
 }
 
 fn bounds(column: Option<&ColumnSpec>) -> Markup {

@@ -5,7 +5,7 @@ use conclave_pages::text::{name, plain_name};
 use maud::{Markup, html};
 
 use super::material::Material;
-use super::{model, plots, posterior, privacy, repeat, run_section, sites};
+use super::{model, plots, posterior, privacy, repeat, run_section, sites, survival};
 
 /// A section of the page: its anchor, heading and content.
 struct Section {
@@ -17,6 +17,7 @@ struct Section {
 /// Renders the report.
 pub(super) fn page(material: &Material<'_>) -> String {
     let differences = sites::section(material).map(|body| Section { anchor: "parties", heading: "How the parties differ", body });
+    let curves = survival::section(material).map(|body| Section { anchor: "survival", heading: "Survival", body });
     let begin = [
         Section { anchor: "model", heading: "Model and data", body: model::section(material) },
         Section { anchor: "posterior", heading: "The posterior", body: posterior::section(material) },
@@ -28,7 +29,7 @@ pub(super) fn page(material: &Material<'_>) -> String {
         Section { anchor: "privacy", heading: "Privacy", body: privacy::section(material) },
         Section { anchor: "repeat", heading: "Checking and repeating the run", body: repeat::section(material) },
     ];
-    let sections: Vec<Section> = begin.into_iter().chain(differences).chain(end).collect();
+    let sections: Vec<Section> = begin.into_iter().chain(curves).chain(differences).chain(end).collect();
     let body = html! {
         h1 { (name(&material.spec.name)) }
         p.lead { "A Bayesian posterior over the records of " (parties(material.spec.parties.len())) ", none of which left its owner" }

@@ -3,6 +3,7 @@
 use conclave_common::job::SamplerSpec;
 use conclave_common::job::Wanted;
 use conclave_inference::sampler::Stage;
+use conclave_pages::ends::{Ends, percentage};
 use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Interval, intervals};
@@ -22,15 +23,17 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         return released::inadequacy_notice(material.result);
     }
     let posterior = rows(material.result, "posterior");
+    let ends = Ends::of(posterior);
+    let [low, high] = &ends.headings;
     let drawn: Vec<Interval> = posterior
         .iter()
         .map(|row| {
-            let quantiles = ["q5", "median", "q95"].map(|key| row[key].as_f64().unwrap_or(f64::NAN));
+            let quantiles = [ends.low(row), &row["median"], ends.high(row)].map(|value| value.as_f64().unwrap_or(f64::NAN));
             Interval { name: text(row, "name").to_owned(), quantiles }
         })
         .collect();
     html! {
-        (intervals("intervals", SCALE, &drawn))
+        (intervals("intervals", SCALE, ends.level, &drawn))
         (summaries(material, "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior, true))
         (released::noise_plot(material.result, SCALE, usize::MAX))
         (summaries(material, "In the units of the data", rows(material.result, "posterior_original"), false))
@@ -38,7 +41,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (released::stage_plots(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX))
         (surrogate(material))
         p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: further digits are noise. Programs "
-            "find every digit in the page’s data elements and in the object at its end. 5% and 95% bound the central 90% interval."
+            "find every digit in the page’s data elements and in the object at its end. " (low) " and " (high) " bound the central " (percentage(ends.level)) " interval."
             (released::noise_note(material.result)) }
     }
 }
@@ -46,14 +49,17 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
 /// Renders the figures of each parameter; with `noise`, adds the columns of the noise's share.
 fn summaries(material: &Material<'_>, caption: &str, posterior: &[Value], noise: bool) -> Markup {
     let figure = |row: &Value, key: &str| Cell::figure(&row[key], |x| fixed(x, decimals_of(row)));
+    let ends = Ends::of(posterior);
+    let [low, high] = &ends.headings;
+    let end = |row: &Value, end: &Value| Cell::figure(end, |x| fixed(x, decimals_of(row)));
     let columns: [Column<'_, Value>; 7] = [
         ("parameter", &|row| Cell::name(text(row, "name"))),
         ("mean", &|row| figure(row, "mean")),
         ("±", &|row| figure(row, "mcse_mean")),
         ("sd", &|row| figure(row, "sd")),
-        ("5%", &|row| figure(row, "q5")),
+        (low, &|row| end(row, ends.low(row))),
         ("median", &|row| figure(row, "median")),
-        ("95%", &|row| figure(row, "q95")),
+        (high, &|row| end(row, ends.high(row))),
     ];
     let of_noise = if noise { released::noise_columns(material.result) } else { &[] };
     Table::new(caption, posterior, &columns).beside(posterior, of_noise).html()

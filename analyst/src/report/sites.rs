@@ -1,6 +1,7 @@
 //! The differences between parties: the parameters that each has of its own.
 
 use conclave_common::job::Sites;
+use conclave_pages::ends::Ends;
 use conclave_pages::object::{rows, text};
 use conclave_pages::plot::{Interval, intervals};
 use conclave_pages::released;
@@ -26,7 +27,7 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
         @for (at, site) in sites.varying.iter().enumerate() {
             @let parameter = &names[site.index];
             h3 { (name(parameter)) }
-            (intervals(&format!("sites-{at}"), "scale of the priors", &forest(material, parameter)))
+            (intervals(&format!("sites-{at}"), "scale of the priors", ends(material).level, &forest(material, parameter)))
             p.note { "Prior of its sd over the parties: " code { (site.sd) } "; posterior median "
                 (of(material.result, &Sites::sd_name(parameter)).map_or_else(|| "unknown".to_owned(), |[_, median, _]| format!("{median:.3}"))) "." }
         }
@@ -38,15 +39,24 @@ fn forest(material: &Material<'_>, parameter: &str) -> Vec<Interval> {
     let row = |name: String, quantiles: Option<[f64; 3]>| Interval { name, quantiles: quantiles.unwrap_or([f64::NAN; 3]) };
     let parties = material.spec.parties.iter();
     let own = parties.map(|party| row(party.clone(), of(material.result, &Sites::name_at(parameter, party))));
-    let new = rows(material.result, "new_party").iter().find(|row| text(row, "parameter") == parameter).map(quantiles);
+    let new = rows(material.result, "new_party").iter().find(|row| text(row, "parameter") == parameter);
+    let new = new.map(|row| quantiles(&ends(material), row));
     own.chain([row("mean".to_owned(), of(material.result, parameter)), row("a new party".to_owned(), new)]).collect()
 }
 
 /// Returns the quantiles of a row of the posterior.
 fn of(result: &Value, name: &str) -> Option<[f64; 3]> {
-    rows(result, "posterior").iter().find(|row| text(row, "name") == name).map(quantiles)
+    rows(result, "posterior")
+        .iter()
+        .find(|row| text(row, "name") == name)
+        .map(|row| quantiles(&Ends::of(rows(result, "posterior")), row))
 }
 
-fn quantiles(row: &Value) -> [f64; 3] {
-    ["q5", "median", "q95"].map(|key| row[key].as_f64().unwrap_or(f64::NAN))
+/// Returns the ends of the page's intervals.
+fn ends(material: &Material<'_>) -> Ends {
+    Ends::of(rows(material.result, "posterior"))
+}
+
+fn quantiles(ends: &Ends, row: &Value) -> [f64; 3] {
+    [ends.low(row), &row["median"], ends.high(row)].map(|value| value.as_f64().unwrap_or(f64::NAN))
 }

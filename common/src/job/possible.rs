@@ -71,7 +71,13 @@ impl JobSpec {
         };
         let offset = match &regression.design.offset {
             Some(Offset::Value(column)) => greatest(column) + outcome.centre().abs(),
-            Some(Offset::Exposure(_)) | None => 0.0,
+            Some(Offset::Exposure(column)) => match self.columns.get(column) {
+                Some(ColumnSpec::Numeric { min, max }) => {
+                    libm::log(*min).abs().max(libm::log(*max).abs()) + outcome.centre().abs()
+                }
+                _ => 0.0,
+            },
+            None => 0.0,
         };
         Interval { min: 0.0, max: ROOM * (1.0 + offset / outcome.half_width()) }
     }
@@ -104,6 +110,15 @@ mod tests {
 
     const LINEAR: (&str, &str) =
         ("kind = \"linear\"\npredictors = [\"u\"]", "y = { min = 20, max = 60 }\nu = { min = 0, max = 1 }");
+
+    /// The logarithm of an exposure shifts the outcomes of a linear regression as an offset does.
+    #[test]
+    fn an_exposure_widens_the_box_of_sigma() {
+        let text = "name = \"p\"\nparties = [\"a\"]\n[model]\nformula = \"y ~ u + offset(log(e))\"\nfamily = \"gaussian\"\n[columns]\n\
+                    y = { min = -1, max = 1 }\nu = { min = 0, max = 1 }\ne = { min = 1, max = 20.085536923187668 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+        let sigma = *boxes(&JobSpec::with_possible_boxes(text)).last().unwrap();
+        assert!((sigma.1 - 8.0).abs() < 1e-9, "{sigma:?}");
+    }
 
     /// Whatever the outcomes within their bounds and whatever the coefficients that fit them best, their sd is at most half of
     /// the width: 1 on the model's scale.

@@ -22,6 +22,11 @@ const MOST_RECORDS: u64 = 1_000_000_000_000;
 const LEAST_POWER: f64 = 1e-6;
 /// Least weight of a mixture's component.
 const LEAST_WEIGHT: f64 = 1e-6;
+/// The cumulative hazard at which a record's follow-up ends. The noise is least at 1 to 1.2; a larger cap
+/// matters less where the model does not hold.
+const HAZARD_CAP: f64 = 1.5;
+const LEAST_HAZARD_CAP: f64 = 0.1;
+const MOST_HAZARD_CAP: f64 = 10.0;
 /// The largest noise multiplier. Beyond it a release carries no information.
 const MOST_NOISE_MULTIPLIER: f64 = 1e5;
 /// Largest precision of the banana, and the reciprocal of the least.
@@ -48,13 +53,19 @@ crate::settings! {
 crate::settings! {
     /// Each kind takes some of the keys.
     pub(super) struct RawModel {
-        kind: String,
-        outcome: String,
+        /// Empty in a file with a formula, until the formula is read.
+        kind: String = String::new(),
+        outcome: String = String::new(),
+        formula: Option<String>,
+        family: Option<String>,
         predictors: Option<Vec<String>>,
         intercept: bool = true,
         sd: Option<f64> => positive,
         weight: f64 = 0.5 => within(LEAST_WEIGHT..=1.0 - LEAST_WEIGHT),
         event: Option<String>,
+        entry: Option<String>,
+        cuts: Option<Vec<f64>>,
+        hazard_cap: f64 = HAZARD_CAP => within(LEAST_HAZARD_CAP..=MOST_HAZARD_CAP),
         second_outcome: Option<String>,
         a: Option<f64> => within(-MOST_CONSTANT..=MOST_CONSTANT),
         tau1: Option<f64> => within(MOST_CONSTANT.recip()..=MOST_CONSTANT),

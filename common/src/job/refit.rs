@@ -130,11 +130,35 @@ impl Refit<'_> {
         let Some(design) = old.model.design() else {
             return Err(JobError::new("drop", format!("the model `{}` has no predictors", old.model.kind())));
         };
+        if let Some(Value::String(formula)) = table(file, "model")?.get_mut("formula") {
+            // A formula leaves terms out by `-`; it names a term that it does not have.
+            let left_out: String = self.drop.iter().map(|name| format!(" - ({name})")).collect();
+            *formula = format!("{}{left_out}", formula.trim_end());
+            return dropped_of_formula(old, &written(file)?);
+        }
         let terms = self.drop.iter().map(|name| term(design, name)).collect::<Result<BTreeSet<usize>, JobError>>()?;
         let predictors = table(file, "model")?.get_mut("predictors").and_then(Value::as_array_mut);
         let mut place = 0..;
         predictors.into_iter().for_each(|list| list.retain(|_| place.next().is_none_or(|at| !terms.contains(&at))));
         Ok(design.features.iter().filter(|f| terms.contains(&f.term)).map(|f| f.name.clone()).collect())
+    }
+}
+
+/// Returns the names of the parameters that a shorter formula no longer has.
+fn dropped_of_formula(old: &JobSpec, text: &str) -> Result<BTreeSet<String>, JobError> {
+    // Priors and boxes of dropped parameters are still in the text.
+    let mut file = read(text)?;
+    ["prior", "parameters", "plan", "sampler", "release"].into_iter().for_each(|key| drop(file.remove(key)));
+    let new = JobSpec::parse(&written(&file)?)?.model.parameter_names();
+    let names = old.model.parameter_names();
+    match new.iter().find(|name| !names.contains(name)) {
+        None => Ok(names.into_iter().filter(|name| !new.contains(name)).collect()),
+        Some(name) => {
+            let message = format!(
+                "without it the formula codes the levels of another term by `{name}`, which was not released: drop the interactions of the term too"
+            );
+            Err(JobError::new("drop", message))
+        }
     }
 }
 

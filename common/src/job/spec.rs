@@ -11,7 +11,7 @@ use super::sites::Sites;
 use super::weights::Weights;
 use crate::model::{self, Model, OutcomeTable, TableLaw, TimesTable};
 use crate::parameter::{Interval, Prior, Transform};
-use crate::schema::{ColumnSpec, ModelSpec};
+use crate::schema::{ColumnSpec, Design, ModelSpec};
 use crate::settings::{positive, within};
 use conclave_privacy::accounting::{Adjacency, Honest, MOST_RELATIVE_SENSITIVITY, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
@@ -159,7 +159,9 @@ impl JobSpec {
                 // The sum of levels alone is read as that of usable rows.
                 ModelSpec::Multinomial { .. } => self.algorithm != Algorithm::NoisyStatistics,
                 ModelSpec::NaiveBayes { .. } => true,
-                ModelSpec::Regression(regression) => regression.design.columns().any(has_levels),
+                ModelSpec::Regression(_) | ModelSpec::PiecewiseExponential(_) => {
+                    self.model.design().into_iter().flat_map(Design::columns).any(has_levels)
+                }
                 _ => false,
             }
     }

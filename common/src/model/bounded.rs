@@ -1,6 +1,5 @@
 //! The kernels of bounded influence of a regression: score, information, and tables of residuals and lengths; see [`super::Influence`].
 
-use super::elementary::exp;
 use super::influence::Influence;
 use super::leverage::SquaredLengths;
 use super::linear_predictor::LinearPredictor;
@@ -8,6 +7,7 @@ use super::slope_table::HeldTable;
 use super::slopes::{Slopes, Standardised};
 use super::table::NOWHERE;
 use super::weighted::WeightedSum;
+use crate::elementary::exp;
 use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::hold::{Cells, Columns, Place, Sloped};
 use conclave_privacy::pass::small_tile::{SMALL_TILE, TileLane};

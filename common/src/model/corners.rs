@@ -54,7 +54,7 @@ impl LinearPredictor {
 
     /// Returns corners with `points` points on each edge, and whether they are within the maximum number. `None` if the corners
     /// alone exceed it.
-    fn corners_and_between(&self, points: u32) -> (Option<Vec<Vec<f64>>>, bool) {
+    pub(super) fn corners_and_between(&self, points: u32) -> (Option<Vec<Vec<f64>>>, bool) {
         let mut rows: Vec<Vec<f64>> = vec![self.intercept.then_some(1.0).into_iter().collect()];
         let mut inner: Vec<Vec<f64>> = Vec::new();
         let mut at = 0;

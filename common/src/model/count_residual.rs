@@ -1,9 +1,9 @@
 //! The residual of a count in its own sds.
 
 use super::counts::Counts;
-use super::elementary::exp;
 use super::slope_table::SlopeTable;
 use super::slopes::Standardised;
+use crate::elementary::exp;
 
 /// Returns a count's residual in its own sds, within `clip` and not centred, and the root of its information about the linear predictor,
 /// which counts as at most [`SlopeTable::FARTHEST`] in magnitude. The dispersion is 0 for a Poisson law.

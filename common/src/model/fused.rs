@@ -85,10 +85,10 @@ pub(super) fn short_ratio(y: f64, m: f64, h: f64) -> f64 {
 }
 
 /// Returns `e^x` for `x` of at most 0, to a relative error below 1.2e-12. `x` is clamped at -40
-/// ([`super::elementary::LEAST_EXPONENT`]).
+/// ([`crate::elementary::LEAST_EXPONENT`]).
 #[inline(always)]
 pub(super) fn exp_falling(x: f64) -> f64 {
-    let x = if x < super::elementary::LEAST_EXPONENT { super::elementary::LEAST_EXPONENT } else { x };
+    let x = if x < crate::elementary::LEAST_EXPONENT { crate::elementary::LEAST_EXPONENT } else { x };
     let (r, power) = split(x);
     let r2 = r * r;
     let even = r2.mul_add(r2.mul_add(r2.mul_add(r2.mul_add(EXP_8[8], EXP_8[6]), EXP_8[4]), EXP_8[2]), EXP_8[0]);

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::reach::Edges;
 use super::softplus::positive_part;
 use super::weighted::{CoefficientStep, Direction, WeightedSum};
-use crate::schema::{ColumnSpec, Design, Factor, Offset};
+use crate::schema::{ColumnSpec, Design, Factor, Offset, Product, spanned};
 use conclave_privacy::pass::tile::ColumnRef;
 
 /// A linear predictor on declared columns.
@@ -194,7 +194,9 @@ impl LinearPredictor {
                 own.entry(&factor.of.column).or_default().push(j);
             }
         }
-        let all_own = self.features.iter().flat_map(|f| &f.factors).all(|factor| own.contains_key(factor.of.column.as_str()));
+        // A column without a reference level has no first level at which all its indicators are 0.
+        let is_own = |factor: &ScaledFactor| own.contains_key(factor.of.column.as_str()) && factor.of.level != Some(0);
+        let all_own = self.features.iter().flat_map(|f| &f.factors).all(is_own);
         all_own.then(|| own.into_values().collect())
     }
 
@@ -340,13 +342,13 @@ impl LinearPredictor {
 
     /// Returns the coefficients on the data's own scale.
     ///
-    /// A feature is a product of factors `(value - centre) / half_width`. Expanded, each term belongs to the feature of the
-    /// columns in it, and the constant belongs to the intercept. A term without a coefficient in the model is dropped. This
+    /// A feature is a product of factors `(value - centre) / half_width`. Expanded, each term is a sum of features and the
+    /// intercept, see [`spanned`], whose coefficients take it. A term that is none is dropped. This
     /// happens without an intercept, and for an interaction whose columns are not predictors themselves. The result is then the
     /// slope around the centres.
     pub(super) fn to_original(&self, theta: &[f64]) -> Vec<f64> {
         let (intercept, coefficients) = self.split(theta);
-        let sets: Vec<BTreeSet<&Factor>> = self.features.iter().map(|f| f.factors.iter().map(|s| &s.of).collect()).collect();
+        let products: Vec<Product> = self.features.iter().map(|f| f.factors.iter().map(|s| s.of.clone()).collect()).collect();
         let mut constant = intercept;
         let mut original = vec![0.0; coefficients.len()];
         for (coefficient, feature) in coefficients.iter().zip(&self.features) {
@@ -355,11 +357,12 @@ impl LinearPredictor {
                 let held = |at: usize| kept >> at & 1 == 1;
                 let factors = feature.factors.iter().enumerate();
                 let part = factors.clone().fold(per_unit, |b, (at, f)| if held(at) { b } else { b * -f.centre });
-                let set: BTreeSet<&Factor> = factors.filter(|(at, _)| held(*at)).map(|(_, f)| &f.of).collect();
-                if set.is_empty() {
-                    constant += part;
-                } else if let Some(at) = sets.iter().position(|s| *s == set) {
-                    original[at] += part;
+                let product: Product = factors.filter(|(at, _)| held(*at)).map(|(_, f)| f.of.clone()).collect();
+                for (place, weight) in spanned(self.intercept, &products, &product).unwrap_or_default() {
+                    match place {
+                        None => constant += weight * part,
+                        Some(at) => original[at] += weight * part,
+                    }
                 }
             }
         }

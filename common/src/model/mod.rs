@@ -14,7 +14,6 @@ mod combinations;
 mod corners;
 mod count_residual;
 mod counts;
-mod elementary;
 mod envelope;
 mod exponential_family;
 mod fused;
@@ -53,6 +52,7 @@ mod slopes;
 mod softplus;
 mod student_t;
 mod summand;
+mod survival;
 mod table;
 mod tempered;
 #[cfg(any(test, feature = "test-util"))]

@@ -16,8 +16,6 @@
 
 use super::count_residual::standardised;
 use super::counts::Counts;
-use super::elementary::ln_gamma_difference;
-use super::elementary::{digamma_difference, exp, trigamma_difference};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::logistic::logistic;
@@ -26,6 +24,8 @@ use super::ratio_range::RatioRange;
 use super::regression::{concave_ratios, one_after_the_other};
 use super::slopes::{Slopes, Standardised};
 use super::softplus::softplus;
+use crate::elementary::ln_gamma_difference;
+use crate::elementary::{digamma_difference, exp, trigamma_difference};
 use crate::schema::ColumnSpec;
 
 const DISPERSION: (f64, f64) = (1e-9, 1e9);

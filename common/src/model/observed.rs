@@ -10,6 +10,12 @@
 pub enum ObservedForm {
     /// The released information is the observed one everywhere: canonical parameters.
     Canonical,
+    /// The released information is the mean of that at the point and of that at the answer: the trapezoidal rule along the path between
+    /// the two.
+    BothEnds {
+        /// The number of the first coefficients, of whose predictors a record has one alone.
+        intervals: usize,
+    },
     /// An error law of heavy tails. The entry of a coefficient and the logarithm of the scale is this factor times the
     /// coefficient's score.
     HeavyTails {

@@ -13,13 +13,13 @@
 
 use super::count_residual::standardised;
 use super::counts::Counts;
-use super::elementary::exp;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::outcome_table::Outcomes;
 use super::ratio_range::RatioRange;
 use super::regression::concave_ratios;
 use super::slopes::{Bends, Slopes, Standardised};
+use crate::elementary::exp;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a count.

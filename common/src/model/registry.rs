@@ -23,13 +23,14 @@ use super::poisson::Poisson;
 use super::poisson_mean::PoissonMean;
 use super::regression::Regression;
 use super::student_t::StudentT;
+use super::survival::PiecewiseModel;
 use super::tempered::Tempered;
 use super::weibull::Weibull;
 use crate::schema::{self, ColumnSpec, Family, ModelSpec};
 
 /// The declaration assumed for an undeclared column. Only a job built in code can have one, and its ratios are clamped like all
 /// others.
-const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
+pub(super) const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 
 /// Builds the model of this specification over the declared columns, with its likelihood raised to `power`.
 ///
@@ -58,11 +59,18 @@ pub fn build(
         ModelSpec::Banana { outcome, second_outcome, bend, precision } => {
             Box::new(Banana::new(names, BananaLaw::new([&column(outcome), &column(second_outcome)], *bend, *precision), clipped))
         }
+        ModelSpec::PiecewiseExponential(spec) => Box::new(PiecewiseModel::new(names, spec, incomplete_rows, &column)),
         ModelSpec::Bernoulli { .. } => Box::new(LineModel::new(names, Bernoulli)),
         ModelSpec::PoissonMean { outcome } => Box::new(LineModel::new(names, PoissonMean::new(&column(outcome)))),
         ModelSpec::GaussianMean { outcome, sd } => Box::new(LineModel::new(names, GaussianMean::new(&column(outcome), *sd))),
     };
-    let counts_inert = matches!(spec, ModelSpec::Regression(_) | ModelSpec::Multinomial { .. } | ModelSpec::NaiveBayes { .. });
+    let counts_inert = matches!(
+        spec,
+        ModelSpec::Regression(_)
+            | ModelSpec::Multinomial { .. }
+            | ModelSpec::NaiveBayes { .. }
+            | ModelSpec::PiecewiseExponential(_)
+    );
     let model = if incomplete_rows && !counts_inert { Box::new(Inert::new(model)) } else { model };
     if power == 1.0 { model } else { Box::new(Tempered::new(model, power)) }
 }

@@ -232,6 +232,12 @@ pub trait ScoreModel: Send + Sync {
         None
     }
 
+    /// Returns the number of the first coefficients whose predictors are 0 and 1 with a sum of 1, and which absorb the shift of a coded
+    /// predictor: 1 for an intercept.
+    fn intercepts(&self) -> usize {
+        usize::from(self.has_intercept())
+    }
+
     /// Returns, for each coefficient, whether 0 and 1 are coded as -1 and 1: the coded predictor is twice the predictor less the
     /// intercept's 1.
     fn coding(&self) -> Vec<bool> {

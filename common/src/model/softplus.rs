@@ -3,7 +3,7 @@
 //! There are no branches, tables, calls or fused multiply-adds. The result has the same bits on every vector width and every
 //! machine with IEEE arithmetic, and takes the same time for every value.
 
-use super::elementary::{exp_falling as exp, two_atanh};
+use crate::elementary::{exp_falling as exp, two_atanh};
 
 /// Returns `softplus(to) - softplus(from)` for all finite arguments, to an absolute error below 1e-14 plus one rounding.
 ///

@@ -13,13 +13,13 @@
 //! of sigma alone the log ratio is monotone in `(y - eta)^2`, so its extremes are at the ends. A step in both is treated as two
 //! steps, in either order.
 
-use super::elementary::ln_ratio;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::{LinearPredictor, Span};
 use super::observed::ObservedForm;
 use super::ratio_range::RatioRange;
 use super::regression::{LEAST_SCATTER, one_after_the_other};
 use super::slopes::{Bends, Slopes};
+use crate::elementary::ln_ratio;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of an outcome with heavy tails.

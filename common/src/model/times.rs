@@ -1,6 +1,6 @@
 //! Positive times as a shard holds them, in units of their declared maximum.
 
-use super::elementary::ln;
+use crate::elementary::ln;
 use crate::schema::ColumnSpec;
 
 /// A declared column of times.

@@ -17,13 +17,13 @@
 //! Information about the logs of the parameters: 1.83 for an uncensored record's shape (pi^2/6 + (1 - gamma)^2), `k^2` for its
 //! scale. The second is unbounded; its value at a shape of 10 is used.
 
-use super::elementary::exp;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::times::Times;
 use super::times_table::TimesTable;
 use super::weibull_scores::WeibullScores;
 use super::{Model, envelope};
+use crate::elementary::exp;
 use crate::schema::ColumnSpec;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use conclave_privacy::pass::tile::Tile;

@@ -7,10 +7,10 @@
 //! semidefinite, has the same sum as the observed information at the maximum, and has its expectation at the true parameters
 //! under any censoring.
 
-use super::elementary::exp;
 use super::observed::ObservedForm;
 use super::score::ScoreModel;
 use super::times::Times;
+use crate::elementary::exp;
 use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::frame::Frame;
 use conclave_privacy::pass::hold::{Columns, Place, Sloped};

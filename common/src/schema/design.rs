@@ -1,5 +1,7 @@
 //! The linear predictor of a regression: its columns, and the numeric coding of categorical columns and interactions.
 
+use super::derived::Derived;
+
 /// The right-hand side of a regression: `eta = offset + intercept + sum_j theta_j x_j`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Design {
@@ -11,6 +13,8 @@ pub struct Design {
     pub features: Vec<Feature>,
     /// The term with a fixed coefficient of 1.
     pub offset: Option<Offset>,
+    /// The columns that are computed from declared ones. Factors name them as they name declared columns.
+    pub derived: Vec<Derived>,
 }
 
 /// One number `x_j` of a record: a product of scaled columns and indicators of levels.
@@ -81,7 +85,16 @@ impl Design {
         first.into_iter().chain(self.features.iter().map(|f| f.name.clone())).collect()
     }
 
-    /// Yields the columns of the linear predictor; a column may occur several times.
+    /// Yields the declared columns that the linear predictor is computed from; a column may occur several times.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        self.columns().flat_map(|name| {
+            let derived = self.derived.iter().find(|derived| derived.name == name);
+            let (own, sources) = (derived.is_none().then_some(name), derived.map(|derived| derived.columns.as_slice()));
+            own.into_iter().chain(sources.unwrap_or_default().iter().map(String::as_str))
+        })
+    }
+
+    /// Yields the columns of the linear predictor, declared and derived; a column may occur several times.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         let factors = self.features.iter().flat_map(|f| f.factors.iter().map(|factor| factor.column.as_str()));
         factors.chain(self.offset.iter().map(Offset::column))

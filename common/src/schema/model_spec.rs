@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::column::ColumnSpec;
 use super::design::{Auxiliary, Design, Offset};
 use super::regression::Regression;
+use super::survival::PiecewiseExponential;
 use crate::parameter::Constraint;
 
 /// `[model]`.
@@ -54,6 +55,8 @@ pub enum ModelSpec {
         /// Binary column: 1 if the time is that of the event, 0 if it is that of the last observation.
         event: String,
     },
+    /// Survival times with a piecewise constant hazard, on predictors.
+    PiecewiseExponential(PiecewiseExponential),
     /// The banana, a benchmark of samplers.
     Banana {
         /// Numeric column of the first outcome.
@@ -97,6 +100,7 @@ pub const BUILT: &[&str] = &[
     "naive_bayes",
     "gaussian_mixture",
     "weibull",
+    "piecewise_exponential",
     "banana",
 ];
 
@@ -112,6 +116,7 @@ impl ModelSpec {
             ModelSpec::NaiveBayes { .. } => "naive_bayes",
             ModelSpec::GaussianMixture { .. } => "gaussian_mixture",
             ModelSpec::Weibull { .. } => "weibull",
+            ModelSpec::PiecewiseExponential(_) => "piecewise_exponential",
             ModelSpec::Banana { .. } => "banana",
         }
     }
@@ -120,6 +125,7 @@ impl ModelSpec {
     pub fn outcome(&self) -> &str {
         match self {
             ModelSpec::Regression(Regression { outcome, .. })
+            | ModelSpec::PiecewiseExponential(PiecewiseExponential { outcome, .. })
             | ModelSpec::Bernoulli { outcome }
             | ModelSpec::PoissonMean { outcome }
             | ModelSpec::Multinomial { outcome, .. }
@@ -135,6 +141,15 @@ impl ModelSpec {
     pub fn design(&self) -> Option<&Design> {
         match self {
             ModelSpec::Regression(regression) => Some(&regression.design),
+            ModelSpec::PiecewiseExponential(survival) => Some(&survival.design),
+            _ => None,
+        }
+    }
+
+    /// Returns the formula, if the job writes the model as one.
+    pub fn formula(&self) -> Option<&str> {
+        match self {
+            ModelSpec::Regression(regression) => regression.formula.as_deref(),
             _ => None,
         }
     }
@@ -150,15 +165,18 @@ impl ModelSpec {
             ModelSpec::Weibull { event: column, .. } | ModelSpec::Banana { second_outcome: column, .. } => {
                 vec![Auxiliary::Scaled(column)]
             }
+            ModelSpec::PiecewiseExponential(PiecewiseExponential { event, entry, .. }) => {
+                std::iter::once(Auxiliary::Scaled(event)).chain(entry.as_deref().map(Auxiliary::Natural)).collect()
+            }
             ModelSpec::NaiveBayes { features, .. } => features.iter().map(|feature| Auxiliary::Scaled(&feature.column)).collect(),
             _ => Vec::new(),
         }
     }
 
-    /// Returns every column that the model reads, each once, with the outcome first.
+    /// Returns every declared column that the model reads, each once, with the outcome first.
     pub fn columns(&self) -> Vec<&str> {
         let mut columns = vec![self.outcome()];
-        let predictors = self.design().into_iter().flat_map(Design::columns);
+        let predictors = self.design().into_iter().flat_map(Design::sources);
         let auxiliary = self.auxiliary();
         for column in predictors.chain(auxiliary.iter().map(|a| match *a {
             Auxiliary::Scaled(column) | Auxiliary::Natural(column) | Auxiliary::Log(column) => column,
@@ -184,6 +202,9 @@ impl ModelSpec {
             ModelSpec::NaiveBayes { outcome, classes, features } => naive_bayes_names(outcome, classes, features),
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec!["theta_1".to_owned(), "theta_2".to_owned()],
             ModelSpec::Weibull { .. } => vec!["shape".to_owned(), "scale".to_owned()],
+            ModelSpec::PiecewiseExponential(survival) => {
+                survival.log_hazards().chain(survival.design.parameter_names()).collect()
+            }
         }
     }
 
@@ -209,6 +230,9 @@ impl ModelSpec {
             }
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec![Constraint::Real; 2],
             ModelSpec::Weibull { .. } => vec![Constraint::Positive; 2],
+            ModelSpec::PiecewiseExponential(survival) => {
+                vec![Constraint::Real; survival.intervals() + survival.design.features.len()]
+            }
         }
     }
 
@@ -255,6 +279,7 @@ impl ModelSpec {
                 format!("mixture of two normal distributions of {outcome}, their standard deviation known to be {sd}")
             }
             ModelSpec::Weibull { outcome, event } => format!("Weibull survival over {outcome}, censored where {event} is 0"),
+            ModelSpec::PiecewiseExponential(survival) => survival.describe(),
             ModelSpec::Banana { outcome, second_outcome, .. } => {
                 format!("banana of {outcome} and {second_outcome}, a benchmark of samplers")
             }

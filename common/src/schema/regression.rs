@@ -11,6 +11,8 @@ pub struct Regression {
     pub outcome: String,
     /// The linear predictor.
     pub design: Design,
+    /// The formula that the job writes instead of a list of predictors, on one line.
+    pub formula: Option<String>,
 }
 
 /// The outcome's distribution in a regression.
@@ -46,6 +48,11 @@ impl Family {
         }
     }
 
+    /// Returns whether the outcome is a count, whose exposure makes it a rate.
+    fn is_count(&self) -> bool {
+        matches!(self, Family::Poisson | Family::NegativeBinomial)
+    }
+
     /// Returns the family's own parameter besides the linear predictor, if it has one. It is positive and the last of all
     /// parameters.
     pub fn own_parameter(&self) -> Option<&'static str> {
@@ -60,7 +67,7 @@ impl Family {
 impl Regression {
     /// Returns a short description of the regression for the owner who approves the job.
     pub(super) fn describe(&self) -> String {
-        let Regression { family, outcome, design } = self;
+        let Regression { family, outcome, design, formula } = self;
         let kind = match family {
             Family::Logistic => "logistic regression".to_owned(),
             Family::Linear { sd: Some(sd) } => format!("linear regression (standard deviation known to be {sd})"),
@@ -73,9 +80,11 @@ impl Regression {
         let with = if design.intercept { ", with an intercept" } else { "" };
         let offset = match &design.offset {
             Some(Offset::Value(column)) => format!(", with offset {column}"),
-            Some(Offset::Exposure(column)) => format!(", per unit of {column}"),
+            Some(Offset::Exposure(column)) if family.is_count() => format!(", per unit of {column}"),
+            Some(Offset::Exposure(column)) => format!(", with offset log({column})"),
             None => String::new(),
         };
-        format!("{kind} of {outcome}{on}{with}{offset}")
+        let written = formula.as_ref().map(|formula| format!("; by the formula {formula}")).unwrap_or_default();
+        format!("{kind} of {outcome}{on}{with}{offset}{written}")
     }
 }

@@ -67,14 +67,16 @@ impl Original {
     }
 }
 
-/// Returns the columns as declared in the job file: bounds, `binary`, or levels with the reference first.
+/// Returns the columns as declared in the job file: bounds, `binary`, or levels with the reference first. Derived columns of a formula
+/// follow with the bounds that result from those of their columns.
 pub(crate) fn columns(spec: &JobSpec) -> Value {
     let declared = |column: &ColumnSpec| match column {
         ColumnSpec::Numeric { min, max } => json!({"min": min, "max": max}),
         ColumnSpec::Binary => json!({"binary": true}),
         ColumnSpec::Levels(levels) => json!({"levels": levels.to_vec()}),
     };
-    let used = spec.model.columns();
-    let columns = used.iter().filter_map(|name| Some((name.to_string(), declared(spec.columns.get(*name)?))));
+    let derived = spec.model.design().into_iter().flat_map(|design| &design.derived).map(|derived| derived.name.as_str());
+    let used = spec.model.columns().into_iter().chain(derived);
+    let columns = used.filter_map(|name| Some((name.to_owned(), declared(spec.columns.get(name)?))));
     Value::Object(columns.collect())
 }

@@ -11,6 +11,7 @@ mod cells;
 mod clipped_residuals;
 mod own_parameters;
 mod skewed_times;
+mod survival;
 mod tables;
 mod weighted;
 mod weighted_binary;

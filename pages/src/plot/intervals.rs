@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::figure::{Field, Figure, at, figure, left_out};
 use super::trace::shown;
+use crate::ends::{headings, percentage};
 use crate::table::{Cell, Column, Table};
 use crate::text::plain;
 
@@ -16,13 +17,14 @@ const ROW: f64 = 20.0;
 pub struct Interval {
     /// The parameter.
     pub name: String,
-    /// 5% quantile, median and 95% quantile; `NaN` if unknown.
+    /// Lower end, median and upper end; `NaN` if unknown.
     pub quantiles: [f64; 3],
 }
 
-/// Plots medians and 90% intervals, one row per parameter; at most 60 are drawn.
+/// Plots medians and central intervals of this level, one row per parameter; at most 60 are drawn.
 #[must_use]
-pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
+pub fn intervals(id: &str, scale: &str, level: f64, rows: &[Interval]) -> Markup {
+    let [low, high] = headings(level);
     let drawn = &rows[..rows.len().min(MAX_PARAMETERS)];
     let field = Field { left: 100.0, ..Field::new(440.0, drawn.len() as f64 * ROW + 52.0) };
     let x = Axis::around(drawn.iter().flat_map(|row| row.quantiles));
@@ -42,18 +44,18 @@ pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
     };
     let columns: [Column<'_, Interval>; 4] = [
         ("parameter", &|row| Cell::name(&row.name)),
-        ("5%", &|row| Cell::number(shown(row.quantiles[0]))),
+        (&low, &|row| Cell::number(shown(row.quantiles[0]))),
         ("median", &|row| Cell::number(shown(row.quantiles[1]))),
-        ("95%", &|row| Cell::number(shown(row.quantiles[2]))),
+        (&high, &|row| Cell::number(shown(row.quantiles[2]))),
     ];
     let more = left_out(MAX_PARAMETERS, rows.len(), "parameters");
     figure(&Figure {
         id,
         class: "chart intervals",
         field,
-        title: "Medians and 90% intervals",
+        title: &format!("Medians and {} intervals", percentage(level)),
         description: &format!(
-            "For each parameter the posterior's median (dot) and the interval from its 5% to its 95% quantile (bar), on the {scale}.{more}"
+            "For each parameter the posterior's median (dot) and the interval from its {low} to its {high} quantile (bar), on the {scale}.{more}"
         ),
         x: (&x, scale),
         y: (None, ""),
@@ -75,7 +77,7 @@ mod tests {
         for rows in
             [vec![], vec![row("<i>", odd)], vec![row("a", [-1.0, 0.0, 2.0]), row("b", odd)], vec![row("x", [1.0; 3]); 900]]
         {
-            let text = intervals("i", "scale of the priors", &rows).into_string();
+            let text = intervals("i", "scale of the priors", 0.9, &rows).into_string();
             assert!(!text.contains("NaN") && !text.contains("<i>") && text.len() < 60_000, "{text}");
         }
     }

@@ -5,6 +5,7 @@
 
 mod axis;
 mod bars;
+mod curves;
 mod density;
 mod figure;
 mod intervals;
@@ -20,6 +21,7 @@ use maud::{Markup, html};
 
 pub use axis::Axis;
 pub use bars::{Budget, budget, spark, spark_text, spark_texts};
+pub use curves::{Curve, CurvePoint, curves};
 pub use density::{Densities, density};
 pub use intervals::{Interval, intervals};
 pub use noisy::{NoisyInterval, format_noise_share, noisy_intervals};

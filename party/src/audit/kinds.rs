@@ -50,6 +50,8 @@ enum OfInfluence {
     Dispersion,
     /// Limited by leverage weights, in a chain.
     Leverage,
+    /// Of a survival time, whose follow-up ends at a cap.
+    FollowUp,
 }
 
 impl OfInfluence {
@@ -62,6 +64,7 @@ impl OfInfluence {
             Self::Count => " of bounded influence of a count",
             Self::Dispersion => " of bounded influence of a dispersion",
             Self::Leverage => " of leverage weights",
+            Self::FollowUp => " of capped follow-up",
         }
     }
 
@@ -92,7 +95,11 @@ pub(super) fn after(form: Option<Form>) -> Option<Form> {
         Some((OfInfluence::Dispersion, _)) => leverage(QueryKind::Gradient { parameters }),
         Some((OfInfluence::Leverage, QueryKind::Gradient { .. })) => leverage(QueryKind::Remainder { parameters }),
         Some((OfInfluence::Leverage, QueryKind::Remainder { .. })) => leverage(QueryKind::Ratio),
-        Some((OfInfluence::Leverage, _)) => None,
+        Some((OfInfluence::Leverage, _)) => of(OfInfluence::FollowUp)(QueryKind::Gradient { parameters }),
+        Some((OfInfluence::FollowUp, QueryKind::Gradient { .. })) => {
+            of(OfInfluence::FollowUp)(QueryKind::Curvature { parameters })
+        }
+        Some((OfInfluence::FollowUp, _)) => None,
         other => match after_kind(other.map(|(_, kind)| kind)) {
             Some(kind) => Some(Form { kind, influence: OfInfluence::Whole }),
             None => bounded(QueryKind::Gradient { parameters }),
@@ -129,6 +136,7 @@ fn job_of(Form { kind, influence }: Form) -> (&'static str, &'static str, &'stat
     const BINARY: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\"]\nweights = \"always\"";
     const COUNTS: &str = "kind = \"negative_binomial\"\noutcome = \"k\"\npredictors = [\"a\"]\nweights = \"always\"";
     const MEAN: &str = "kind = \"gaussian_mean\"\noutcome = \"x\"\nsd = 1.0";
+    const TIMES: &str = "kind = \"piecewise_exponential\"\noutcome = \"k\"\nevent = \"y\"\ncuts = [4]\npredictors = [\"a\"]";
     const CATEGORIES: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"c\"]";
     match kind {
         _ if influence == OfInfluence::Bounded => ("noisy-statistics", WEIGHTED, ""),
@@ -136,6 +144,7 @@ fn job_of(Form { kind, influence }: Form) -> (&'static str, &'static str, &'stat
         _ if influence == OfInfluence::HalfWay => ("noisy-statistics", BINARY, ""),
         QueryKind::Ratio if influence == OfInfluence::Leverage => ("penalty", BINARY, "[sampler]\nlocate = \"gradients\""),
         _ if influence == OfInfluence::Leverage => ("hmc", BINARY, ""),
+        _ if influence == OfInfluence::FollowUp => ("noisy-statistics", TIMES, ""),
         QueryKind::Ratio => ("penalty", LOGISTIC, ""),
         QueryKind::ClipCount => ("penalty", LOGISTIC, "clip = 0.5"),
         QueryKind::SampledRatio | QueryKind::SecondMoment => ("barker", LOGISTIC, "clip = 0.5"),
@@ -202,7 +211,7 @@ struct Case {
     generator: ChaCha8Rng,
 }
 
-/// The numbers of a record on the model's scale: the outcome, then the predictors.
+/// The numbers of a record on the model's scale: the outcome, then the predictors, then the event of a survival time.
 type Record = Vec<f64>;
 
 impl Case {
@@ -330,6 +339,10 @@ impl Case {
                 let rows: Vec<f64> = entries.iter().enumerate().map(entry).collect();
                 (from.iter().map(|x| 8.0 * x).collect(), [rows, vec![0.0; dimension], vec![TRACE]].concat())
             }
+            // With a shift that is longer than a vector may be, in half of the frames.
+            QueryKind::Gradient { .. } if self.form.influence == OfInfluence::FollowUp && scale > 1.0 => {
+                (from, [entries, vec![1.2; dimension]].concat())
+            }
             QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => (from, [entries, vec![0.0; dimension]].concat()),
             QueryKind::Curvature { .. } => (from, vec![scale, 1.0]),
             QueryKind::Remainder { .. } => {
@@ -359,7 +372,9 @@ impl Case {
             _ => self.even(1.0),
         };
         let outcome = value(outcome);
-        std::iter::once(outcome).chain((0..predictors).map(|_| value(predictor))).collect()
+        let mut record: Record = std::iter::once(outcome).chain((0..predictors).map(|_| value(predictor))).collect();
+        record.extend((0..self.events()).map(|_| f64::from(self.generator.random_range(0..2_u32))));
+        record
     }
 
     /// Returns the ends of the outcome and of a predictor: of a binary column its two values.
@@ -367,7 +382,7 @@ impl Case {
         const BINARY: &[f64] = &[0.0, 1.0];
         const NUMBER: &[f64] = &[-1.0, 1.0];
         match self.kind {
-            _ if self.form.influence.has_own_parameter() => [NUMBER, NUMBER],
+            _ if self.form.influence.has_own_parameter() || self.form.influence == OfInfluence::FollowUp => [NUMBER, NUMBER],
             QueryKind::Statistic { .. } | QueryKind::Moments { .. } => [NUMBER, NUMBER],
             QueryKind::Table { .. } => [BINARY, BINARY],
             _ => [BINARY, NUMBER],
@@ -379,14 +394,16 @@ impl Case {
         let ([outcomes, ends], predictors) = (self.ends(), self.predictors());
         let corner = |bits: usize| {
             let predictor = |j: usize| ends[bits >> (1 + j) & 1];
-            std::iter::once(outcomes[bits & 1]).chain((0..predictors).map(predictor)).collect()
+            let event = |j: usize| (bits >> (1 + predictors + j) & 1) as f64;
+            let others = (0..predictors).map(predictor).chain((0..self.events()).map(event));
+            std::iter::once(outcomes[bits & 1]).chain(others).collect()
         };
-        (0..2_usize << predictors).map(corner).collect()
+        (0..2_usize << (predictors + self.events())).map(corner).collect()
     }
 
     /// Returns records with one value that no loader admits.
     fn wild(&mut self) -> Vec<Record> {
-        let numbers = 1 + self.predictors();
+        let numbers = 1 + self.predictors() + self.events();
         (0..numbers * WILD.len())
             .map(|at| {
                 let mut record = self.any();
@@ -400,14 +417,23 @@ impl Case {
         self.spec.model.design().map_or(0, |design| design.features.len())
     }
 
+    fn events(&self) -> usize {
+        usize::from(self.form.influence == OfInfluence::FollowUp)
+    }
+
     /// Returns these units on the model's scale, each with its maximum number of equal records.
     fn data(&self, units: &[Record]) -> ModelData {
         let each = self.unit.records_per_person().unwrap_or(1) as usize;
         let column = |j: usize| units.iter().flat_map(|unit| std::iter::repeat_n(unit[j], each)).collect::<Vec<f64>>();
         let ends = (1..=units.len()).map(|person| person * each).collect();
         let persons = self.unit.records_per_person().and_then(|limit| Persons::new(ends, limit));
-        let predictors = (1..=self.predictors()).map(column).collect();
-        ModelData { outcome: column(0), predictors, persons, ..ModelData::default() }
+        let (predictors, events) = (self.predictors(), self.events());
+        ModelData {
+            outcome: column(0),
+            predictors: (1..=predictors).map(column).collect(),
+            auxiliary: (1 + predictors..1 + predictors + events).map(column).collect(),
+            persons,
+        }
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn concerns(shard: &Arc<Shard>, spec: &JobSpec, binding: &Binding) ->
         let levelled = feature.factors.iter().any(|factor| factor.level.is_some());
         if levelled && seen.sums[at] == 0.0 {
             found.push(Concern::new(format!("no usable record has {}", feature.name), LOOK));
-        } else if feature.factors.iter().all(|factor| varies(shard, &factor.column)) {
+        } else if feature.factors.iter().all(|factor| sources(spec, &factor.column).any(|column| varies(shard, column))) {
             found.push(Concern::new(format!("{} is the same for the job in every usable record", feature.name), LOOK));
         }
     }
@@ -66,6 +66,13 @@ pub(super) fn concerns(shard: &Arc<Shard>, spec: &JobSpec, binding: &Binding) ->
 }
 
 /// Returns true if a column is not constant; a constant one has its own concern.
+/// Yields the columns of the data that a column of the model is computed from: itself, unless it is derived.
+fn sources<'a>(spec: &'a JobSpec, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let derived = spec.model.design().and_then(|design| design.derived.iter().find(|derived| derived.name == name));
+    let own = derived.is_none().then_some(name);
+    own.into_iter().chain(derived.into_iter().flat_map(|derived| derived.columns.iter().map(String::as_str)))
+}
+
 fn varies(shard: &Shard, name: &str) -> bool {
     match shard.kind(name) {
         Some(Kind::Texts(words)) => words.len() > 1,

@@ -11,7 +11,7 @@ use super::weight_cache::BlockWeights;
 use crate::mechanism::Clamp;
 
 /// A factor slightly below 1 that covers the rounding of a shortened vector's weights.
-const SHORTER: f64 = 1.0 - 1e-12;
+pub(super) const SHORTER: f64 = 1.0 - 1e-12;
 const ZERO: TileLane<f64> = TileLane([0.0; SMALL_TILE]);
 const ZERO_SINGLE: TileLane<f32> = TileLane([0.0; SMALL_TILE]);
 

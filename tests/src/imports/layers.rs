@@ -36,6 +36,7 @@ pub const WORKSPACE: Layers<'static> = Layers {
         ("conclave-proto", &["conclave-common", "conclave-privacy"]),
         ("conclave-vault", &["conclave-common", "conclave-ops", "conclave-privacy", "conclave-proto"]),
         ("conclave-inference", &["conclave-common", "conclave-privacy"]),
+        ("conclave-predict", &["conclave-common", "conclave-inference"]),
         ("conclave-draws", &["conclave-common", "conclave-inference", "conclave-privacy", "conclave-proto"]),
         (
             "conclave-party",
@@ -71,6 +72,7 @@ pub const WORKSPACE: Layers<'static> = Layers {
                 "conclave-ops",
                 "conclave-pages",
                 "conclave-party",
+                "conclave-predict",
                 "conclave-privacy",
                 "conclave-proto",
                 "conclave-vault",
@@ -81,7 +83,14 @@ pub const WORKSPACE: Layers<'static> = Layers {
         Folders { package: "conclave-privacy", floors: &[&["pass"], &["accounting"], &["secagg"], &["mechanism"]] },
         Folders {
             package: "conclave-common",
-            floors: &[&["query"], &["job"], &["model"], &["schema"], &["parameter"], &["settings", "spelling", "text"]],
+            floors: &[
+                &["query"],
+                &["job"],
+                &["model"],
+                &["schema"],
+                &["formula", "parameter"],
+                &["settings", "spelling", "text"],
+            ],
         },
         Folders {
             package: "conclave-inference",

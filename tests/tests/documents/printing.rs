@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// The packages of the product.
-const CRATES: [&str; 11] =
-    ["privacy", "common", "vault", "inference", "ops", "pages", "proto", "party", "draws", "coordinator", "analyst"];
+const CRATES: [&str; 12] =
+    ["privacy", "common", "vault", "inference", "ops", "pages", "proto", "party", "draws", "predict", "coordinator", "analyst"];
 
 /// The only file that writes to standard output and standard error; log lines pass through its writer.
 const PRINTS: &str = "ops/src/terminal.rs";

@@ -73,6 +73,7 @@ fn each_party_is_asked_at_points_of_its_own() {
 
     // The job itself, from its releases; another prior of the sd; without a party.
     (0..3).for_each(|party| cluster.kill_party(party));
+    predicts_at_each_party(&cluster, &id, &result);
     let refit = |more: &[&str]| json(&cluster.must(&[&["refit", &id, "--json"], more].concat()));
     let same = refit(&["--prior", "default=normal(0, 2.5)", "--out", "same.zarr"]);
     cluster.must(&["draws", &id, "--format", "zarr", "--out", "own.zarr"]);
@@ -88,6 +89,34 @@ fn each_party_is_asked_at_points_of_its_own() {
     assert_eq!(names(&without), ["intercept", "treated", "age", "intercept[a]", "intercept[c]", "intercept.sd"]);
     let strange = cluster.run(&["refit", &id, "--without", "d"]);
     assert!(stderr(&strange).contains("the job has no party `d`"), "{}", stderr(&strange));
+}
+
+/// At age 50, which is coded 0, and without treatment the linear predictor is the intercept: of a party, of the mean over the parties, or of
+/// a party outside the job, whose interval is wider than that of the mean.
+fn predicts_at_each_party(cluster: &Cluster, id: &str, result: &Value) {
+    let predict = |more: &[&str]| {
+        let args = [&["predict", id, "--at", "age=50, treated=0", "--json"], more].concat();
+        json(&cluster.must(&args))
+    };
+    let median = |name: &str| {
+        let row = result["posterior"].as_array().and_then(|rows| rows.iter().find(|row| row["name"] == name));
+        row.and_then(|row| row["median"].as_f64()).expect("a median")
+    };
+    let figure = |found: &Value, key: &str| found["predictions"][0][key].as_f64().expect("a number");
+    let (mean, new) = (predict(&[]), predict(&["--new-party"]));
+    for (found, site, name) in [
+        (&mean, "the mean over the parties", "intercept"),
+        (&predict(&["--party", "a"]), "a", "intercept[a]"),
+        (&predict(&["--party", "c"]), "c", "intercept[c]"),
+    ] {
+        let expected = 1.0 / (1.0 + (-median(name)).exp());
+        assert!((figure(found, "median") - expected).abs() < 1e-4, "{name}: {found:#}");
+        assert_eq!(found["party"], site);
+    }
+    let width = |found: &Value| figure(found, "high") - figure(found, "low");
+    assert!(new["party"] == "a new party" && width(&new) > 1.2 * width(&mean), "{new:#} {mean:#}");
+    let strange = cluster.run(&["predict", id, "--at", "age=50, treated=0", "--party", "d"]);
+    assert!(stderr(&strange).contains("no party `d`; it has a, b, c"), "{}", stderr(&strange));
 }
 
 /// Under an automatic policy the owner is asked all the same, unless the policy says otherwise; chains and masked answers have none.

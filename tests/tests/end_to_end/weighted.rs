@@ -42,6 +42,8 @@ fn a_weighted_regression_names_its_estimand() {
     cluster.must(&["report", id, "--out", "report.html"]);
     let report = std::fs::read_to_string(cluster.path("report.html")).expect("a report");
     assert!(report.contains("estimand") && report.contains("weighted answer"));
+    let predicted = cluster.must(&["predict", id, "--at", "treated=1, readmitted=0"]);
+    assert!(predicted.contains("Estimand: weighted.") && predicted.contains("Mean of age"), "{predicted}");
     let refitted = json(&cluster.must(&["refit", id, "--prior", "treated=normal(0, 1)", "--json"]));
     assert_eq!((&refitted["posterior"][1]["estimand"], &refitted["iterations"]), (&"weighted".into(), &0.into()), "{refitted:#}");
     let dropped = cluster.run(&["refit", id, "--drop", "treated"]);

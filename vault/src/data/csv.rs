@@ -47,10 +47,12 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
     next.fill(&mut reader).map_err(unreadable)?;
     while next.filled > 0 {
         std::mem::swap(&mut batch, &mut next);
-        let read = reader.position().byte();
-        let expected = expected(rows.kept(), batch.filled, read, reader.get_ref().length());
+        // Of the rest of the file a hundredth more than at this rate, so that the last rows need no further step. Unused room is never
+        // touched, and returned.
+        let (read, length) = (reader.position().byte(), reader.get_ref().length());
+        let rest = (rows.kept() + batch.filled) as f64 * (length.saturating_sub(read) as f64 / read.max(1) as f64);
         // The rest of the file may differ: room for it is a convenience, room for the rows at hand is not.
-        rows.reserve(expected).or_else(|_| rows.reserve(batch.filled))?;
+        rows.reserve(batch.filled + (1.01 * rest) as usize).or_else(|_| rows.reserve(batch.filled))?;
         // The next rows are split into fields while these become numbers.
         let (filled, taken) = rayon::join(
             || next.fill(&mut reader),
@@ -87,13 +89,6 @@ fn open(config: &DataConfig, single_column: Option<u8>) -> Result<(Vec<String>, 
     // The reader strips the mark only where it gets all three bytes at once.
     let header = reader.headers()?.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
     Ok((header, reader))
-}
-
-/// Returns the number of rows to make room for: those at hand and, where it is not known yet, the rest of the file at this rate.
-fn expected(kept: usize, at_hand: usize, read: u64, length: u64) -> usize {
-    let rest = (kept + at_hand) as f64 * (length.saturating_sub(read) as f64 / read.max(1) as f64);
-    // A hundredth more, so that the last rows need no further step. Unused room is never touched, and returned.
-    at_hand + (1.01 * rest) as usize
 }
 
 const UNCLOSED: &str = "a quotation mark is opened here and closed nowhere: close it, or write quotes = false under [data] for a file \

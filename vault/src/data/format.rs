@@ -117,15 +117,7 @@ pub(super) fn number(text: &[u8], decimal: u8) -> Option<f64> {
     if text.contains(&b'.') {
         return None;
     }
-    let with_point = |byte: &u8| if *byte == decimal { b'.' } else { *byte };
-    let mut short = [0; 32];
-    match short.get_mut(..text.len()) {
-        Some(short) => {
-            short.iter_mut().zip(text).for_each(|(to, byte)| *to = with_point(byte));
-            fast_float2::parse(short).ok()
-        }
-        None => fast_float2::parse(text.iter().map(with_point).collect::<Vec<u8>>()).ok(),
-    }
+    fast_float2::parse(text.iter().map(|byte| if *byte == decimal { b'.' } else { *byte }).collect::<Vec<u8>>()).ok()
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub(super) fn args(out: &std::path::Path) -> DemoArgs {
         out: out.to_owned(),
         pages: false,
         json: true,
+        interval: crate::interval::IntervalArgs::default(),
     }
 }
 

@@ -7,9 +7,9 @@ use conclave_inference::diagnostics::summarise;
 use conclave_proto::v1::JobStatus;
 use serde_json::{Map, Value, json};
 
-use super::command::result_of;
 use super::material::Material;
 use super::page::page;
+use crate::ended::result_of;
 
 /// A simulated run: chains that vary around a mean of their parameter.
 struct Run {
@@ -159,6 +159,29 @@ fn every_number_is_that_of_the_summary() {
     }
     let object = page.split("id=\"result\">").nth(1).unwrap().split("</pre>").next().unwrap();
     assert_eq!(serde_json::from_str::<Value>(&object.replace("&quot;", "\"")).unwrap(), run.result);
+}
+
+/// With another level, tables and the plot of intervals follow it, and the object at the page's end stays.
+#[test]
+fn a_report_has_intervals_of_the_level_asked_for() {
+    let mut run = Run::new(2, 2, 200, "");
+    let before = run.page();
+    assert!(before.contains("Medians and 90% intervals") && before.contains("5% and 95% bound the central 90% interval."));
+    for key in ["posterior", "posterior_original"] {
+        for row in run.result[key].as_array_mut().unwrap() {
+            row["interval"] = json!({ "level": 0.99, "low": -7.25, "high": 7.75 });
+        }
+    }
+    let page = run.page();
+    for part in [
+        "Medians and 99% intervals",
+        "0.5% and 99.5% bound the central 99% interval.",
+        "<data value=\"-7.25\">",
+        "from its 0.5% to its 99.5% quantile",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("central 90% interval") && !page.contains("&quot;interval&quot;"));
 }
 
 /// Returns true if a page has no external reference and nothing that its own policy forbids.

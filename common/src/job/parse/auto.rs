@@ -28,7 +28,7 @@ pub(super) fn choose(raw: &RawJob, file: &Table) -> (Algorithm, Option<&'static 
         }
         _ if has(&OF_RATIOS) => (Algorithm::Penalty, "the job sets the noise or the clip of a ratio"),
         _ if raw.extends.is_some() => (Algorithm::Penalty, "the job continues another one's chains"),
-        "logistic" | "poisson" | "negative_binomial" | "student_t" | "weibull" => {
+        "logistic" | "poisson" | "negative_binomial" | "student_t" | "weibull" | "piecewise_exponential" => {
             (once, "a few released scores determine this model's posterior, at a fraction of the budget that ratios need")
         }
         "linear" if !tempered => (once, "second moments and a score determine a linear regression's posterior"),

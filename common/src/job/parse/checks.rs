@@ -133,6 +133,9 @@ pub(super) fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'
                 matches!(outcome, ColumnSpec::Numeric { min, max } if times(*min, *max)),
             )
         }
+        ModelSpec::PiecewiseExponential(_) => {
+            ("{ min = …, max = … } with min at least 0", matches!(outcome, ColumnSpec::Numeric { min, .. } if *min >= 0.0))
+        }
         ModelSpec::Multinomial { .. } => {
             ("{ levels = […] } with at least two levels", matches!(outcome, ColumnSpec::Levels(levels) if levels.len() > 1))
         }

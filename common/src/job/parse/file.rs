@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{aggregation, auto, batch, columns, model, plan, privacy, release, sampler, sites};
+use super::{aggregation, auto, batch, columns, formula, model, plan, privacy, release, sampler, sites, survival};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
@@ -34,6 +34,7 @@ impl JobSpec {
         if let Some(id) = &raw.extends {
             job_id(id)?;
         }
+        let formula = formula::read(&mut raw.model)?;
         let (algorithm, chosen) = match raw.algorithm.as_str() {
             "auto" => auto::choose(&raw, &file),
             name => (algorithm(name)?, None),
@@ -41,12 +42,18 @@ impl JobSpec {
         release::refuse_unused(algorithm, &raw, &file)?;
         let parties = parties(raw.parties)?;
         let aggregation = aggregation::aggregation(raw.aggregation, &parties)?;
-        let columns = raw.columns;
+        let mut columns = raw.columns;
         columns::check_names(&columns)?;
         let (power, weights, incomplete_rows) = (raw.model.power, raw.model.weights, raw.model.incomplete_rows);
         let exposure_fixed = raw.model.exposure_fixed;
         let written = file.get("model").and_then(Value::as_table).into_iter().flat_map(Table::keys);
-        let model = model::model(raw.model, written, &columns)?;
+        let model = match formula {
+            Some(formula) => {
+                model::check_keys(&raw.model.kind, written)?;
+                formula.model(&raw.model, &mut columns, &mut raw.parameters)?
+            }
+            None => model::model(raw.model, written, &columns)?,
+        };
         let names = model.parameter_names();
         let constraints = model.constraints();
         let units = model.units(&columns);
@@ -91,6 +98,7 @@ impl JobSpec {
         }
         sampler::check(&spec)?;
         sites::check(&spec)?;
+        survival::check(&spec)?;
         (algorithm.declaration().check)(&spec)?;
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.is_by_table(spec.build_model().as_ref());

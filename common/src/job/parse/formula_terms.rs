@@ -4,15 +4,15 @@
 const ELSEWHERE: [(&[&str], &str); 5] = [
     (
         &["cox", "coxph", "cox_ph", "phreg", "survival"],
-        "survival times are modelled by `weibull`, which has no predictors; a rate per time at risk with predictors is \
-         `poisson` with `exposure`",
+        "survival times with predictors are modelled by `piecewise_exponential`, whose hazard is constant between `cuts`: with many cuts its \
+         hazard ratios are those of a Cox regression",
     ),
     (&["gaussian", "normal", "ols", "lm"], "a normal outcome with predictors is `linear`, one without is `gaussian_mean`"),
     (&["binomial", "logit", "glm"], "a binary outcome with predictors is `logistic`"),
     (&["negbin", "nb", "nbinom"], "overdispersed counts are `negative_binomial`"),
     (
         &["mixed", "lmer", "glmer", "multilevel", "hierarchical"],
-        "effects of groups are not available; declare the group as a column with `levels` and name it in `model.predictors`",
+        "effects by party are `(1 | party)` in a `formula`; any other group is a column with `levels`, named as a predictor",
     ),
 ];
 
@@ -27,15 +27,15 @@ pub(super) fn syntax(term: &str) -> Option<String> {
     if let Some((effects, group)) = term.trim_matches(['(', ')']).split_once('|') {
         let (effects, group) = (effects.trim(), group.trim());
         return Some(format!(
-            "`{term}` asks for an effect of each `{group}` (of `{effects}`), which is not available; declare `{group}` with \
-             `levels` and name it as a predictor"
+            "`{term}` asks for an effect of each `{group}` (of `{effects}`): effects by party are written in a `formula`, \
+             `(1 | party)`; for another group declare `{group}` with `levels` and name it as a predictor"
         ));
     }
     if term.contains('*') {
         let parts: Vec<&str> = term.split('*').map(str::trim).filter(|part| !part.is_empty()).collect();
         let main: Vec<String> = parts.iter().map(|part| format!("\"{part}\"")).collect();
         return Some(format!(
-            "`*` is not available in `{term}`; write main effects and the interaction: {}, \"{}\"",
+            "`*` is available in a `formula`, not in a list: in place of `{term}` write main effects and the interaction: {}, \"{}\"",
             main.join(", "),
             parts.join(":")
         ));
@@ -45,8 +45,8 @@ pub(super) fn syntax(term: &str) -> Option<String> {
         "1" => Some("`1` is no column; the intercept is in the model unless `intercept = false`".to_owned()),
         "." => Some("`.` is no column; name each predictor".to_owned()),
         other if other.contains(['(', '^', '/', '%', '~']) => Some(format!(
-            "`{term}` is a formula; predictors are columns and their interactions `a:b`, so store the transformed values as a column of \
-             the data"
+            "`{term}` is a term of a formula; predictors are columns and their interactions `a:b`, so write `formula = \"outcome ~ …\"` with \
+             `family` in place of `kind`, `outcome` and `predictors`"
         )),
         _ => None,
     }
@@ -54,10 +54,7 @@ pub(super) fn syntax(term: &str) -> Option<String> {
 
 /// Returns the message for an interaction of a column with itself.
 pub(super) fn square(term: &str, column: &str) -> String {
-    format!(
-        "the interaction `{term}` names column `{column}` twice; for a square, store it as a column of the data, declare its bounds, and \
-         name that column"
-    )
+    format!("the interaction `{term}` names column `{column}` twice; a square is `I({column}^2)` in a `formula`")
 }
 
 #[cfg(test)]
@@ -72,8 +69,8 @@ mod tests {
             ("(1|hospital)", "declare `hospital` with `levels`"),
             ("(1 + age | hospital)", "declare `hospital` with `levels`"),
             ("-1", "intercept = false"),
-            ("log(age)", "store the transformed values"),
-            ("I(age^2)", "store the transformed values"),
+            ("log(age)", "write `formula"),
+            ("I(age^2)", "write `formula"),
         ] {
             let message = syntax(term).expect(term);
             assert!(message.contains(remedy), "{term}: {message}");
@@ -85,7 +82,7 @@ mod tests {
 
     #[test]
     fn names_of_other_programs_are_known() {
-        assert!(model_elsewhere("coxph").unwrap().contains("`weibull`"));
+        assert!(model_elsewhere("coxph").unwrap().contains("`piecewise_exponential`"));
         assert!(model_elsewhere("Gaussian").unwrap().contains("`linear`"));
         assert_eq!(model_elsewhere("logistc"), None);
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::checks::{check_columns, check_sd, required};
-use super::{formula_terms, naive_bayes, regression};
+use super::{formula_terms, naive_bayes, regression, survival};
 use crate::job::error::JobError;
 use crate::job::raw::{MOST_CONSTANT, RawModel};
 use crate::schema::{BUILT, ColumnSpec, ModelSpec};
 use crate::spelling::nearest;
 
 /// The keys that every kind accepts.
-const OF_ALL: [&str; 4] = ["kind", "outcome", "power", "incomplete_rows"];
+const OF_ALL: [&str; 6] = ["kind", "outcome", "formula", "family", "power", "incomplete_rows"];
 /// The further keys that each kind accepts.
 const TAKES: &[(&str, &[&str])] = &[
     ("logistic", &["predictors", "intercept", "offset", "weights"]),
@@ -25,6 +25,7 @@ const TAKES: &[(&str, &[&str])] = &[
     ("naive_bayes", &["predictors"]),
     ("gaussian_mixture", &["sd", "weight"]),
     ("weibull", &["event"]),
+    ("piecewise_exponential", &["event", "entry", "cuts", "hazard_cap", "predictors"]),
     ("banana", &["second_outcome", "a", "tau1", "tau2"]),
 ];
 
@@ -43,6 +44,7 @@ pub(super) fn model<'a>(
         "bernoulli" => ModelSpec::Bernoulli { outcome },
         "poisson_mean" => ModelSpec::PoissonMean { outcome },
         "gaussian_mean" => ModelSpec::GaussianMean { outcome, sd: required("model.sd", raw.sd)? },
+        "piecewise_exponential" => return survival::piecewise_exponential(raw, columns),
         "naive_bayes" => return naive_bayes::naive_bayes(raw, columns),
         "multinomial" => ModelSpec::Multinomial { levels: levels(&outcome, columns), outcome },
         "gaussian_mixture" => ModelSpec::GaussianMixture { outcome, sd: required("model.sd", raw.sd)?, weight: raw.weight },
@@ -92,7 +94,7 @@ fn unknown(kind: &str) -> JobError {
 }
 
 /// Checks that a kind has only its own keys. The author of an ignored key would assume that it applies.
-fn check_keys<'a>(kind: &str, mut written: impl Iterator<Item = &'a String>) -> Result<(), JobError> {
+pub(super) fn check_keys<'a>(kind: &str, mut written: impl Iterator<Item = &'a String>) -> Result<(), JobError> {
     let (_, takes) = TAKES.iter().find(|(known, _)| *known == kind).ok_or_else(|| unknown(kind))?;
     match written.find(|key| !takes.contains(&key.as_str()) && !OF_ALL.contains(&key.as_str())) {
         None => Ok(()),

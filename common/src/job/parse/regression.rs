@@ -17,14 +17,26 @@ pub(super) fn regression(raw: RawModel, columns: &Columns) -> Result<Regression,
     let family = family(&raw, &outcome, &bounded)?;
     let terms = required("model.predictors", raw.predictors.clone())?;
     let intercept = raw.intercept;
+    let features = features(&terms, &outcome, columns)?;
+    if !intercept && features.is_empty() {
+        return Err(JobError::new("model.predictors", "a model without intercept needs at least one predictor"));
+    }
+    let offset = offset(&raw, &outcome, columns)?;
+    let design = Design { intercept, terms, features, offset, derived: Vec::new() };
+    check(Regression { family, outcome, design, formula: None }, &bounded, "model.predictors")
+}
+
+/// Returns the features of all terms.
+pub(super) fn features(terms: &[String], outcome: &str, columns: &Columns) -> Result<Vec<Feature>, JobError> {
     let mut features = Vec::new();
     let mut seen = BTreeSet::new();
     for (number, term) in terms.iter().enumerate() {
         let mut factors = factors(term, columns)?;
-        if factors.contains(&outcome.as_str()) {
+        if factors.contains(&outcome) {
             return Err(JobError::new("model.predictors", format!("column `{outcome}` is used twice in the model")));
         }
-        features.extend(expand(number, &factors, columns)?);
+        let coded: Vec<(&str, Coding)> = factors.iter().map(|name| (*name, Coding::Contrasts)).collect();
+        features.extend(expand(number, &coded, columns)?);
         factors.sort_unstable();
         if !seen.insert(factors) {
             return Err(JobError::new("model.predictors", format!("column `{term}` is used twice in the model")));
@@ -33,15 +45,10 @@ pub(super) fn regression(raw: RawModel, columns: &Columns) -> Result<Regression,
             return Err(JobError::new("model.predictors", format!("the predictors yield more than {MAX_COLUMNS} parameters")));
         }
     }
-    if !intercept && features.is_empty() {
-        return Err(JobError::new("model.predictors", "a model without intercept needs at least one predictor"));
-    }
-    let offset = offset(&raw, &outcome, columns)?;
-    let regression = Regression { family, outcome, design: Design { intercept, terms, features, offset } };
-    check(regression, &bounded)
+    Ok(features)
 }
 
-fn family(raw: &RawModel, outcome: &str, bounded: &ColumnSpec) -> Result<Family, JobError> {
+pub(super) fn family(raw: &RawModel, outcome: &str, bounded: &ColumnSpec) -> Result<Family, JobError> {
     Ok(match raw.kind.as_str() {
         "linear" => {
             if let (Some(sd), ColumnSpec::Numeric { .. }) = (raw.sd, bounded) {
@@ -56,7 +63,8 @@ fn family(raw: &RawModel, outcome: &str, bounded: &ColumnSpec) -> Result<Family,
     })
 }
 
-fn check(regression: Regression, outcome: &ColumnSpec) -> Result<Regression, JobError> {
+/// Checks the outcome's declaration and the parameters' names; `key` states the predictors.
+pub(super) fn check(regression: Regression, outcome: &ColumnSpec, key: &str) -> Result<Regression, JobError> {
     let own = regression.family.own_parameter();
     let spec = ModelSpec::Regression(regression);
     if let Some(needs) = outcome_fault(&spec, outcome) {
@@ -69,7 +77,7 @@ fn check(regression: Regression, outcome: &ColumnSpec) -> Result<Regression, Job
     for name in own.map(str::to_owned).into_iter().chain(regression.design.parameter_names()) {
         if !names.insert(name.clone()) {
             let message = format!("a predictor named `{name}` collides with the parameter of that name; rename the column");
-            return Err(JobError::new("model.predictors", message));
+            return Err(JobError::new(key, message));
         }
     }
     Ok(regression)
@@ -100,23 +108,34 @@ fn factors<'a>(term: &'a str, columns: &Columns) -> Result<Vec<&'a str>, JobErro
     Ok(factors)
 }
 
-/// Returns the features of a term: one for every combination of its columns' non-reference levels.
-fn expand(term: usize, names: &[&str], columns: &Columns) -> Result<Vec<Feature>, JobError> {
+/// The indicators of a column with levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// One for each level but the first, the reference.
+    Contrasts,
+    /// One for each level.
+    AllLevels,
+}
+
+/// Returns the features of a term: one for every combination of its columns' levels, by their coding.
+pub(super) fn expand(term: usize, names: &[(&str, Coding)], columns: &Columns) -> Result<Vec<Feature>, JobError> {
     let mut features = vec![Feature { name: String::new(), term, factors: Vec::new() }];
-    for name in names {
+    for (name, coding) in names {
         let parts: Vec<(String, Option<usize>)> = match bounds("predictor", name, columns)? {
             ColumnSpec::Levels(levels) => {
-                levels.iter().enumerate().skip(1).map(|(at, level)| (format!("{name}[{level}]"), Some(at))).collect()
+                let references = usize::from(*coding == Coding::Contrasts);
+                levels.iter().enumerate().skip(references).map(|(at, level)| (format!("{name}[{level}]"), Some(at))).collect()
             }
             _ => vec![((*name).to_owned(), None)],
         };
         if features.len() * parts.len() > MAX_COLUMNS {
-            let message = format!("`{}` yields more than {MAX_COLUMNS} parameters", names.join(":"));
+            let term = names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(":");
+            let message = format!("`{term}` yields more than {MAX_COLUMNS} parameters");
             return Err(JobError::new("model.predictors", message));
         }
         let joined = |feature: &Feature, (part, level): &(String, Option<usize>)| {
             let name = if feature.name.is_empty() { part.clone() } else { format!("{}:{part}", feature.name) };
-            let factor = Factor { column: names[feature.factors.len()].to_owned(), level: *level };
+            let factor = Factor { column: names[feature.factors.len()].0.to_owned(), level: *level };
             Feature { name, term, factors: feature.factors.iter().cloned().chain([factor]).collect() }
         };
         features = features.iter().flat_map(|feature| parts.iter().map(move |part| joined(feature, part))).collect();
@@ -124,13 +143,19 @@ fn expand(term: usize, names: &[&str], columns: &Columns) -> Result<Vec<Feature>
     Ok(features)
 }
 
+/// Checks that a model without an offset does not state that its exposure is fixed.
+pub(super) fn check_exposure_fixed(raw: &RawModel, has_offset: bool) -> Result<(), JobError> {
+    if has_offset || !raw.exposure_fixed {
+        return Ok(());
+    }
+    let message = "states that an exposure is fixed by design, but the model has none: name it in `model.exposure`, or on the log \
+                   scale in `model.offset`, or leave this out";
+    Err(JobError::new("model.exposure_fixed", message))
+}
+
 fn offset(raw: &RawModel, outcome: &str, columns: &Columns) -> Result<Option<Offset>, JobError> {
+    check_exposure_fixed(raw, raw.offset.is_some() || raw.exposure.is_some())?;
     let (key, name, offset) = match (&raw.offset, &raw.exposure) {
-        (None, None) if raw.exposure_fixed => {
-            let message = "states that an exposure is fixed by design, but the model has none: name it in `model.exposure`, or on the log \
-                           scale in `model.offset`, or leave this out";
-            return Err(JobError::new("model.exposure_fixed", message));
-        }
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
             let message = "give either `offset` or `exposure`: an exposure is an offset that enters by its logarithm";

@@ -118,3 +118,25 @@ fn an_impossible_refit_names_possible_ones() {
     let said = Refit { drop: &drop, ..NOTHING }.of(share).unwrap_err().to_string();
     assert!(said.contains("`bernoulli` has no predictors"), "{said}");
 }
+
+#[test]
+fn a_term_of_a_formula_is_dropped_by_its_text() {
+    let job = JOB
+        .replace("kind = \"linear\"\noutcome = \"days\"\npredictors = [\"age\", \"ward\", \"age:ward\", \"smoker\"]", FORMULA)
+        .replace("[sampler.start]", "[other]");
+    let job = job.split("[other]").next().unwrap().to_owned() + "[privacy]\nepsilon = 3.0\ndelta = 1e-6\n";
+    let names = |drop: &[&str]| {
+        let drop: Vec<String> = drop.iter().map(|name| (*name).to_owned()).collect();
+        Refit { drop: &drop, ..NOTHING }.of(&job).map(|spec| spec.model.parameter_names()).map_err(|error| error.to_string())
+    };
+    let all =
+        ["intercept", "age", "ward[b]", "ward[c]", "smoker", "ls(age)[1]", "ls(age)[2]", "age:ward[b]", "age:ward[c]", "sigma"];
+    assert_eq!(names(&[]).unwrap(), all);
+    assert_eq!(names(&["ls(age, knots = [50])", "smoker"]).unwrap(), [&all[..4], &all[7..]].concat());
+    assert_eq!(names(&["ward", "age:ward"]).unwrap(), [&all[..2], &all[4..7], &all[9..]].concat());
+    assert!(names(&["ward:smoker"]).unwrap_err().contains("not among the terms"));
+    let recoded = names(&["age"]).unwrap_err();
+    assert!(recoded.contains("by `age:ward[a]`, which was not released"), "{recoded}");
+}
+
+const FORMULA: &str = "formula = \"days ~ age * ward + smoker + ls(age, knots = [50])\"\nfamily = \"linear\"";

@@ -1,22 +1,23 @@
 //! The assembly of a shard's columns into model data: scaled columns, indicators of levels, their products, and offsets.
 
+mod derived;
 mod scaling;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::parameter::LEAST_MAGNITUDE;
 use crate::schema::{Auxiliary, ColumnSpec, Feature, ModelSpec};
 use conclave_privacy::pass::data::ModelData;
 use conclave_privacy::pass::persons::Persons;
 
+use derived::DerivedColumn;
 pub use scaling::Scaling;
+use units::{Bounds, TILE, flushed, natural};
 
-/// Records that are scaled at once: their values stay in the first-level cache.
-const TILE: usize = 256;
 /// Records that a thread assembles at once.
 const PART: usize = 1 << 14;
 
@@ -67,6 +68,8 @@ impl Stored for f32 {
 pub struct Assembly {
     names: Vec<String>,
     scalings: Vec<Scaling>,
+    /// The columns computed from others, whose numbers follow those of `names`.
+    derived: Vec<DerivedColumn>,
     /// The outcome, the predictors, the auxiliary columns.
     outputs: Vec<Output>,
     predictors: usize,
@@ -79,14 +82,6 @@ enum Output {
     Product(Vec<(usize, Option<f64>)>),
     Natural(usize, Option<Bounds>),
     Log(usize, Option<Bounds>),
-}
-
-/// The data's units of a numeric column.
-struct Bounds {
-    min: f64,
-    max: f64,
-    centre: f64,
-    half_width: f64,
 }
 
 impl Assembly {
@@ -103,7 +98,10 @@ impl Assembly {
         let names: Vec<String> = spec.columns().into_iter().map(str::to_owned).collect();
         let of = |name: &String| declared.get(name).and_then(|bounds| scaling(name, bounds)).ok_or_else(|| name.clone());
         let scalings = names.iter().map(of).collect::<Result<Vec<_>, _>>()?;
-        let at = |name: &str| names.iter().position(|n| n == name).ok_or_else(|| name.to_owned());
+        let sources = spec.design().map(|design| design.derived.as_slice()).unwrap_or_default();
+        let derived = sources.iter().map(|of| DerivedColumn::new(of, &names, declared)).collect::<Result<Vec<_>, _>>()?;
+        let known = || names.iter().chain(sources.iter().map(|of| &of.name));
+        let at = |name: &str| known().position(|n| n == name).ok_or_else(|| name.to_owned());
         let product = |feature: &Feature| {
             let factor = |f: &crate::schema::Factor| Ok((at(&f.column)?, f.level.map(|level| level as f64)));
             Ok::<_, String>(Output::Product(feature.factors.iter().map(factor).collect::<Result<_, String>>()?))
@@ -119,7 +117,8 @@ impl Assembly {
         let features = spec.design().map(|design| design.features.as_slice()).unwrap_or_default();
         let (outcome, auxiliary) = (std::iter::once(at(spec.outcome()).map(Output::Scaled)), spec.auxiliary());
         let outputs = outcome.chain(features.iter().map(product)).chain(auxiliary.iter().map(part));
-        Ok(Self { outputs: outputs.collect::<Result<_, _>>()?, predictors: features.len(), names, scalings })
+        let outputs = outputs.collect::<Result<_, _>>()?;
+        Ok(Self { outputs, predictors: features.len(), names, scalings, derived })
     }
 
     /// Returns the names of the columns that the model reads.
@@ -167,12 +166,17 @@ impl Assembly {
     /// Writes the assembled values of each column of the model data to `out`.
     fn fill<T: Stored>(&self, values: &[&[f64]], out: &mut [&mut [T]]) {
         let records = values.first().map_or(0, |column| column.len());
-        let mut scaled = vec![[0.0; TILE]; self.scalings.len()];
+        let mut scaled = vec![[0.0; TILE]; self.scalings.len() + self.derived.len()];
         for start in (0..records).step_by(TILE) {
             let rows = start..records.min(start + TILE);
             let mut missing = [0.0; TILE];
             for ((scaling, column), scaled) in self.scalings.iter().zip(values).zip(&mut scaled) {
                 scaling.fill(&column[rows.clone()], scaled);
+                missing[..rows.len()].iter_mut().zip(&*scaled).for_each(|(missing, value)| *missing += 0.0 * value);
+            }
+            let (base, derived) = scaled.split_at_mut(self.scalings.len());
+            for (column, scaled) in self.derived.iter().zip(derived) {
+                column.fill(base, &mut scaled[..rows.len()]);
                 missing[..rows.len()].iter_mut().zip(&*scaled).for_each(|(missing, value)| *missing += 0.0 * value);
             }
             for (output, out) in self.outputs.iter().zip(&mut *out) {
@@ -233,22 +237,4 @@ fn multiplied<T: Stored>(
 #[inline(always)]
 fn indicator(x: f64, level: f64) -> f64 {
     f64::from(u8::from(x == level))
-}
-
-impl Bounds {
-    fn of(column: &ColumnSpec) -> Option<Self> {
-        let ColumnSpec::Numeric { min, max } = *column else { return None };
-        Some(Self { min, max, centre: column.centre(), half_width: column.half_width() })
-    }
-}
-
-/// Returns a scaled value in the data's units.
-fn natural(bounds: &Option<Bounds>, x: f64) -> f64 {
-    bounds.as_ref().map_or(x, |b| (b.centre + b.half_width * x).clamp(b.min, b.max))
-}
-
-/// Flushes to 0; see [`LEAST_MAGNITUDE`].
-#[inline(always)]
-fn flushed(x: f64) -> f64 {
-    if x.abs() < LEAST_MAGNITUDE { 0.0 } else { x }
 }

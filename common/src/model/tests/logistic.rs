@@ -30,6 +30,20 @@ pub(super) fn wide() -> Option<Case> {
     Some(Case { tight: 2..4, ..case })
 }
 
+/// A case by a formula: indicators of every level without an intercept, and a derived column.
+pub(super) fn by_formula() -> Case {
+    let case = Case::new(
+        "logistic by a formula",
+        "formula = \"y ~ 0 + w + c + log(a)\"\nfamily = \"logistic\"",
+        "y = { binary = true }\na = { min = 20, max = 80 }\nw = { levels = [\"p\", \"q\", \"r\"] }\nc = { binary = true }",
+        |r, theta| {
+            let eta = r.predictors.iter().zip(theta).map(|(x, b)| x * b).sum::<f64>();
+            r.outcome * eta - (eta.max(0.0) + (-eta.abs()).exp().ln_1p())
+        },
+    );
+    Case { tight: 0..3, ..case }
+}
+
 #[test]
 fn levels_have_parameters_of_their_own() {
     let names = wide().unwrap().model.parameter_names().to_vec();

@@ -84,7 +84,7 @@ fn cases() -> Vec<Case> {
     let tempered = [tempered::case(), tempered::logistic()];
     let counts = [poisson::case(), negative_binomial::case(), student_t::case()];
     let regressions = logistic::wide().into_iter().chain(linear::cases()).chain(counts);
-    first.into_iter().chain(regressions).chain(survival).chain(tempered).collect()
+    first.into_iter().chain(regressions).chain(survival).chain(tempered).chain([logistic::by_formula()]).collect()
 }
 
 impl Case {

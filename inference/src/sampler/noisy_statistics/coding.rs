@@ -9,23 +9,26 @@ use crate::sampler::matrix::Matrix;
 /// The linear map between a model's coordinates and coded ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Coding {
-    /// Per coordinate, true if it is coded; the first coordinate is the intercept if there is one.
+    /// Per coordinate, true if it is coded.
     coded: Vec<bool>,
+    /// Number of the first coordinates that are intercepts, of which a record has one.
+    intercepts: usize,
     /// Matrix that maps coded coordinates to the model's.
     back: Matrix,
 }
 
 impl Coding {
-    /// Builds the map for `order` coordinates; `coded` marks the coded coefficients, as the model's scores report them.
-    pub(crate) fn new(coded: &[bool], order: usize) -> Self {
+    /// Builds the map for `order` coordinates; `coded` marks the coded coefficients, and the first `intercepts` coordinates absorb their shift,
+    /// as the model's scores report them.
+    pub(crate) fn new(coded: &[bool], intercepts: usize, order: usize) -> Self {
         let coded: Vec<bool> = (0..order).map(|j| coded.get(j).copied().unwrap_or(false)).collect();
-        let back = Matrix::from_fn(order, |i, j| match (i == j, i == 0 && coded[j]) {
+        let back = Matrix::from_fn(order, |i, j| match (i == j, i < intercepts && coded[j]) {
             (true, _) if coded[i] => 2.0,
             (true, _) => 1.0,
             (false, true) => -1.0,
             (false, false) => 0.0,
         });
-        Self { coded, back }
+        Self { coded, intercepts, back }
     }
 
     /// Returns the coded coordinates of a point.
@@ -34,7 +37,7 @@ impl Coding {
         for (j, is_coded) in self.coded.iter().enumerate() {
             if *is_coded {
                 coded[j] = 0.5 * u[j];
-                coded[0] += 0.5 * u[j];
+                coded[..self.intercepts].iter_mut().for_each(|intercept| *intercept += 0.5 * u[j]);
             }
         }
         coded
@@ -103,7 +106,8 @@ impl Coding {
         for (j, coded) in self.coded.iter().enumerate() {
             if *coded {
                 variance[j] *= 0.25;
-                variance[0] += variance[j];
+                let more = variance[j];
+                variance[..self.intercepts].iter_mut().for_each(|variance| *variance += more);
             }
         }
         GaussianPrior::independent(self.coded(&plain.mean), variance.into_iter().map(f64::recip).collect())
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_coded_record_has_the_same_linear_predictor() {
-        let coding = Coding::new(&[false, true, false, true], 5);
+        let coding = Coding::new(&[false, true, false, true], 1, 5);
         let (x, x_coded) = ([1.0, 1.0, 0.3, 0.0], [1.0, 1.0, 0.3, -1.0]);
         let u = [0.4, -1.0, 2.0, 0.7, -0.1];
         let coded = coding.coded(&u);
@@ -133,10 +137,26 @@ mod tests {
         assert_eq!(moments.entries(), Matrix::outer(&x_coded, 1.0).entries());
     }
 
+    /// A record is in one interval, whose coordinate absorbs the shift.
+    #[test]
+    fn every_interval_absorbs_the_shift_of_a_coded_predictor() {
+        let coding = Coding::new(&[false, false, true], 2, 3);
+        let u = [0.4, -0.3, 1.2];
+        let coded = coding.coded(&u);
+        for (interval, x) in [(0, 0.0), (0, 1.0), (1, 0.0), (1, 1.0)] {
+            let unit = |at: usize| f64::from(u8::from(interval == at));
+            let [plain, moved] = [[unit(0), unit(1), x], [unit(0), unit(1), 2.0 * x - 1.0]];
+            assert!((dot(&plain, &u) - dot(&moved, &coded)).abs() < 1e-15, "{interval} {x}");
+        }
+        assert!(coding.plain(&coded).iter().zip(u).all(|(a, b)| (a - b).abs() < 1e-15));
+        let prior = coding.prior(&GaussianPrior::independent(vec![0.0; 3], vec![0.16, 0.16, 0.16]));
+        assert_eq!(prior.precision, [1.0 / (6.25 + 6.25 / 4.0), 1.0 / (6.25 + 6.25 / 4.0), 0.64]);
+    }
+
     #[test]
     fn a_coded_prior_has_the_variances_of_the_sums() {
         let prior = GaussianPrior::independent(vec![0.0; 3], vec![0.16, 0.16, 0.0]);
-        let coded = Coding::new(&[false, true, false], 3).prior(&prior);
+        let coded = Coding::new(&[false, true, false], 1, 3).prior(&prior);
         assert_eq!(coded.precision, [1.0 / (6.25 + 6.25 / 4.0), 0.64, 0.0]);
     }
 }

@@ -35,6 +35,9 @@ impl Information {
     /// Returns the covariance of the noise after multiplication by a step: `s_H² (delta delta' + |delta|² I)`. For the family's
     /// own parameter, only its diagonal entry contributes.
     pub(crate) fn propagated_noise(&self, delta: &[f64]) -> Matrix {
+        if let ObservedForm::BothEnds { intervals } = self.form {
+            return self.propagated_apart(delta, intervals);
+        }
         let variance = self.sd * self.sd;
         let coefficients = self.coefficients();
         let length = variance * dot(&delta[..coefficients], &delta[..coefficients]);
@@ -46,6 +49,23 @@ impl Information {
             (false, Some(_)) if shared && i.min(j) == 0 => -2.0 * variance * (delta[i] * delta[j]),
             (false, _) => 0.0,
         })
+    }
+
+    /// Returns the same where the products of the first coordinates are 0 and have no noise.
+    fn propagated_apart(&self, delta: &[f64], first: usize) -> Matrix {
+        let variance = self.sd * self.sd;
+        let noisy = |i: usize, j: usize| i == j || i >= first || j >= first;
+        let row = |i: usize| (0..delta.len()).filter(|j| noisy(i, *j)).map(|j| delta[j] * delta[j]).sum::<f64>();
+        Matrix::from_fn(delta.len(), |i, j| match (i == j, noisy(i, j)) {
+            (true, _) => variance * (row(i) + delta[i] * delta[i]),
+            (false, true) => variance * delta[i] * delta[j],
+            (false, false) => 0.0,
+        })
+    }
+
+    /// Returns whether this is the mean of the information at its point and at the answer.
+    pub(crate) fn is_of_both_ends(&self) -> bool {
+        matches!(self.form, ObservedForm::BothEnds { .. })
     }
 
     /// Combines several by their precision, at the mean of their points. Returns `None` for an empty slice.
@@ -95,7 +115,7 @@ impl Information {
     /// wherever the parameters are not canonical. Half way, about half of the score is left. The released information differs
     /// from the observed one by terms linear in that remainder; see [`ObservedForm`].
     pub(crate) fn observed_half_way(&self, score: &[f64], records: f64) -> Self {
-        if self.form == ObservedForm::Canonical {
+        if self.form == ObservedForm::Canonical || self.is_of_both_ends() {
             return self.clone();
         }
         Self { matrix: self.matrix.clone().plus(&self.terms_of(score, records), 1.0), ..self.clone() }
@@ -104,7 +124,7 @@ impl Information {
     /// Returns the covariance of the residual's noise that is due to the score's: directly, and through the terms of
     /// [`Information::observed_half_way`] multiplied by this step.
     pub(crate) fn noise_of_score(&self, noise: &Matrix, step: &[f64], records: f64) -> Matrix {
-        if self.form == ObservedForm::Canonical {
+        if self.form == ObservedForm::Canonical || self.is_of_both_ends() {
             return noise.clone();
         }
         let order = step.len();
@@ -126,7 +146,7 @@ impl Information {
             }
         };
         match self.form {
-            ObservedForm::Canonical => {}
+            ObservedForm::Canonical | ObservedForm::BothEnds { .. } => {}
             ObservedForm::HeavyTails { mixed, .. } => (0..last).for_each(|j| add(j, last, mixed * half(j))),
             ObservedForm::Counts { size, intercept, .. } => {
                 // The mean of mu / (kappa + mu) over the records. An intercept's entry is the sum of kappa mu / (kappa + mu).
@@ -165,7 +185,7 @@ impl Information {
         match self.form {
             ObservedForm::HeavyTails { mixed, .. } => 2.0 * mixed - 2.0,
             ObservedForm::Counts { size, .. } => libm::exp(-0.58 / size),
-            ObservedForm::Canonical | ObservedForm::Times => 0.0,
+            ObservedForm::Canonical | ObservedForm::BothEnds { .. } | ObservedForm::Times => 0.0,
         }
     }
 
@@ -241,6 +261,13 @@ mod tests {
         // A symmetric matrix with entries of sd s, sqrt 2 s on the diagonal, times (1, 2).
         let through = information(0.0, 1.0, 0.5).propagated_noise(&[1.0, 2.0]);
         assert_eq!(through.entries(), [0.25 * 6.0, 0.25 * 2.0, 0.25 * 2.0, 0.25 * 9.0]);
+        // Without noise in the product of the first two of three coordinates, (1, 2, 3).
+        let apart = Information { form: ObservedForm::BothEnds { intervals: 2 }, ..information(0.0, 1.0, 0.5) };
+        let through = apart.propagated_noise(&[1.0, 2.0, 3.0]);
+        assert_eq!(
+            through.entries(),
+            [0.25 * 11.0, 0.0, 0.25 * 3.0, 0.0, 0.25 * 17.0, 0.25 * 6.0, 0.25 * 3.0, 0.25 * 6.0, 0.25 * 23.0]
+        );
         let own = Information { own_sd: Some(3.0), ..information(0.0, 1.0, 0.5) }.propagated_noise(&[1.0, 2.0]);
         assert_eq!(own.entries(), [0.5, 0.0, 0.0, 72.0]);
     }

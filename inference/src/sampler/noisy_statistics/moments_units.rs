@@ -20,7 +20,7 @@ pub(crate) struct MomentsUnits {
 impl MomentsUnits {
     /// Returns the units of a model with `order` coordinates; `None` for a model without moments.
     pub(crate) fn of(scores: &dyn ScoreModel, order: usize) -> Option<Self> {
-        let coding = Coding::new(&scores.coding(), order);
+        let coding = Coding::new(&scores.coding(), scores.intercepts(), order);
         Some(Self { coding, outcome: scores.moments_outcome()?, coefficients: scores.coefficients() })
     }
 

@@ -158,6 +158,11 @@ impl PendingInformation {
                 *own_sd = libm::hypot(*own_sd, sd);
             }
         }
+        if let ObservedForm::BothEnds { intervals } = self.form {
+            // No record is in two intervals.
+            let pairs = (0..intervals).flat_map(|j| (0..intervals).map(move |k| (j, k))).filter(|(j, k)| j != k);
+            pairs.for_each(|pair| matrix[pair] = 0.0);
+        }
         Information { at: self.at.clone(), matrix, sd, own_sd, form: self.form }
     }
 }
@@ -181,7 +186,8 @@ pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f
 /// scales. It is the inverse of [`PendingInformation::information`].
 pub(crate) fn as_released(scores: &dyn ScoreModel, theta: &[f64], plain: &[Vec<f64>], scales: [f64; 2]) -> Vec<f64> {
     let (order, own) = (plain.len(), scores.parameters() > scores.coefficients());
-    let mut coded = Coding::new(&scores.coding(), order).moments(&Matrix::from_fn(order, |i, j| plain[i][j]));
+    let mut coded =
+        Coding::new(&scores.coding(), scores.intercepts(), order).moments(&Matrix::from_fn(order, |i, j| plain[i][j]));
     if let ObservedForm::Counts { intercept: true, .. } = scores.observed(theta) {
         coded[(order - 1, order - 1)] += coded[(0, 0)];
     }

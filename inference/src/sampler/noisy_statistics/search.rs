@@ -267,11 +267,15 @@ impl Search {
         let pooled = Information::pooled(&self.information);
         let first = pooled.is_some();
         let by_guide = || self.guide.as_ref().map(|(_, information)| information.clone());
-        let to = match pooled.or_else(|| self.information_near(&at, landscape)).or_else(by_guide) {
-            Some(information) => self.answer_with(information, landscape),
-            None => at.clone(),
+        let place = match pooled.or_else(|| self.information_near(&at, landscape)).or_else(by_guide) {
+            Some(information) if information.is_of_both_ends() => {
+                self.answer_with(information, landscape);
+                at
+            }
+            Some(information) => half_way(&at, &self.answer_with(information, landscape), landscape),
+            None => at,
         };
-        self.request = Schedule::information(half_way(&at, &to, landscape), self.reserved, first);
+        self.request = Schedule::information(place, self.reserved, first);
     }
 
     /// Adds a part of the last stage's information.

@@ -21,7 +21,10 @@ use crate::sampler::matrix::Matrix;
 pub(crate) const ALLOWED: f64 = 0.4;
 /// Error of the midpoint rule, per third power of the step.
 pub(crate) const THIRD_ORDER: f64 = 1.0 / 24.0;
-/// The same along the logarithm of a family's own parameter, whose square changes the information.
+/// The same of the trapezoidal rule: the score falls by `tanh(m/2) / (m/2)` times the mean of both ends, at least `1 - m²/12`, where the
+/// linear predictor moves by m.
+const THIRD_ORDER_OF_ENDS: f64 = 1.0 / 12.0;
+/// The same of the midpoint rule along the logarithm of a family's own parameter, whose square changes the information.
 const THIRD_ORDER_OF_OWN: f64 = 1.0 / 6.0;
 
 /// One stage, summed over the parties. The prior does not enter it.
@@ -98,11 +101,17 @@ impl ScoreStage {
     /// Returns the largest relative change of a record's slope on this step that the information leaves out.
     ///
     /// With the information at the score's own point, it is half of the linear predictor's move; with the observed information at
-    /// the midpoint, a term of third order, and what is not known of the observed information.
+    /// the midpoint, a term of third order, and what is not known of the observed information. With the information of both ends, a term
+    /// of third order.
     pub(crate) fn beyond(&self, step: &[f64], reach: Reach<'_>) -> f64 {
-        let off: Vec<f64> = self.at.iter().zip(&self.information.at).zip(step).map(|((at, of), d)| of - at - 0.5 * d).collect();
+        let (part, third) = match (self.information.is_of_both_ends(), self.information.own_sd) {
+            (true, _) => (0.0, THIRD_ORDER_OF_ENDS),
+            (false, None) => (0.5, THIRD_ORDER),
+            (false, Some(_)) => (0.5, THIRD_ORDER_OF_OWN),
+        };
+        let places = self.at.iter().zip(&self.information.at).zip(step);
+        let off: Vec<f64> = places.map(|((at, of), d)| of - at - part * d).collect();
         let moved = reach(step);
-        let third = if self.information.own_sd.is_some() { THIRD_ORDER_OF_OWN } else { THIRD_ORDER };
         reach(&off) + self.information.left_out() * moved + third * moved * moved
     }
 

@@ -18,6 +18,9 @@ use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 /// Number of records assumed in a shard if no count is public and the job states no guess. It affects the noise's shape only.
 const RECORDS_UNKNOWN: f64 = 1000.0;
 
+/// Largest log hazard at the start, in units of the longest time, of a survival model: the cap ends the follow-up of few records there.
+const RARE: f64 = -1.0;
+
 /// The public facts at a job's start.
 pub(super) struct StartingPoint {
     pub(super) coding: Coding,
@@ -36,7 +39,7 @@ impl StartingPoint {
     pub(super) fn of(target: &Target, scores: &dyn ScoreModel, parties: &[PartyMetadata]) -> Self {
         let spec = &target.spec;
         let (coded, order) = (scores.coding(), target.space.dimension());
-        let coding = Coding::new(&coded, order);
+        let coding = Coding::new(&coded, scores.intercepts(), order);
         let prior = coding.prior(&GaussianPrior::of(&target.space));
         let start = match &spec.sampler.start {
             Some(theta) => target.space.coordinates(theta),
@@ -107,6 +110,10 @@ fn public_start(target: &Target) -> Vec<f64> {
         && let Some(column) = spec.columns.get(outcome)
     {
         return target.space.coordinates(&[1.0, column.centre() / (column.centre() + column.half_width())]);
+    }
+    if let ModelSpec::PiecewiseExponential(survival) = &spec.model {
+        start.iter_mut().take(survival.intervals()).for_each(|log_hazard| *log_hazard = log_hazard.min(RARE));
+        return start;
     }
     if let (Some(middle), Some(intercept)) = (log_of_middle(spec), start.first_mut()) {
         *intercept = intercept.min(middle);

@@ -1,12 +1,15 @@
-//! The ball hold: a record's slopes make a vector of bounded length; see [`crate::pass::lattice_frame`].
+//! The ball hold: each record adds a vector of bounded length. A record's slopes make it, see [`crate::pass::lattice_frame`], or a kernel
+//! computes it whole.
 
 use pulp::{Simd, WithSimd};
 
 use super::block_pass::{BlockPass, Hold, OTHER};
 use super::sum::LatticeSum;
-use crate::pass::bounded_vectors::{BoundedVectors, Room};
+use super::trace::Columns;
+use crate::mechanism::{Clamp, GRADIENT_UNITS};
+use crate::pass::bounded_vectors::{BoundedVectors, Room, SHORTER};
 use crate::pass::frame::Frame;
-use crate::pass::lattice_frame::LatticeFrame;
+use crate::pass::lattice_frame::{GRADIENT_SCALE, LatticeFrame};
 use crate::pass::shard::Block;
 use crate::pass::small_tile::{SMALL_TILE, TileLane};
 use crate::pass::tile::Tile;
@@ -39,6 +42,36 @@ impl BlockPass<'_> {
             weight_cache.put(frame.query_at(at), weights);
         }
         self.sums.push(LatticeSum::fine(vectors.total(&sums), hold.moves(block)));
+    }
+
+    /// Sums each record's vector, whose components are the kernel's columns, in units of the largest contribution of a record.
+    ///
+    /// The components are rounded to integers. A vector that is then longer than [`GRADIENT_UNITS`] is shortened: its components are
+    /// multiplied by one factor and truncated towards 0. The squared length is computed in floats with a relative error below `d 2^-52`,
+    /// and the factor is smaller by more than that. [`GRADIENT_SCALE`] leaves room for rounding to a vector of length 1.
+    ///
+    /// # Panics
+    /// Panics if another hold than [`Hold::Ball`] was charged, or if the sum of this block could overflow.
+    pub fn vectors(self, kernel: &impl Columns) {
+        let (block, [hold @ Hold::Ball { length }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        assert!(u128::from(block.records()) * u128::from(GRADIENT_UNITS) < 1 << 62, "a sum of vectors overflows");
+        let (clamp, most) = (Clamp::symmetric(GRADIENT_UNITS), (GRADIENT_UNITS as f64 * SHORTER).powi(2));
+        let (mut columns, mut sums) = (vec![[f64::NAN; SMALL_TILE]; *length], vec![0_i64; *length]);
+        let (mut room, mut tiles) = (kernel.room(), block.tiles(SMALL_TILE));
+        block.arch().dispatch(|| {
+            while let Some(rows) = tiles.next_tile() {
+                // A record that the kernel skips contributes zero, and no number of the previous tile.
+                columns.iter_mut().for_each(|column| column.fill(f64::NAN));
+                kernel.fill(&rows, &mut room, &mut columns);
+                for i in 0..rows.len() {
+                    columns.iter_mut().for_each(|column| column[i] = clamp.rounded(GRADIENT_SCALE * column[i]));
+                    let squares: f64 = columns.iter().map(|column| column[i] * column[i]).sum();
+                    let factor = if squares <= most { 1.0 } else { SHORTER * (most / squares).sqrt() };
+                    sums.iter_mut().zip(&columns).for_each(|(sum, column)| *sum += (factor * column[i]).trunc() as i64);
+                }
+            }
+        });
+        self.sums.push(LatticeSum::whole(&sums, hold.moves(block)));
     }
 }
 

@@ -8,7 +8,7 @@ use crate::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use crate::pass::hold::{self, BlockPass, Cells, Columns, Hold, LatticeSum, Place, Sloped, Values, block_sums};
 use crate::pass::small_tile::TileLane;
 use crate::pass::tile::Tile;
-use crate::pass::{Block, Frame, ModelData, Persons, StatisticGrid, Step, Summed};
+use crate::pass::{Block, Frame, GRADIENT_SCALE, ModelData, Persons, StatisticGrid, Step, Summed};
 
 /// Returns these numbers for every record, whatever the record contains.
 struct Hostile(Vec<f64>);
@@ -131,6 +131,7 @@ proptest! {
         let frame: Vec<f64> = (0..Frame::length(4)).map(|i| f64::from(i as u32 % 7) / 7.0 - 0.4).collect();
         let (frame, hold) = (Frame::new(&frame, 4).unwrap(), Hold::Ball { length: 4 });
         of(&|kernel, block| sum(block, hold, &|pass| pass.ball(kernel, &[0.0; 4], frame, 3, true)))?;
+        of(&|kernel, block| sum(block, hold, &|pass| pass.vectors(kernel)))?;
         let places = [(0, 0), (0, 1), (1, 0), (2, 2)].map(|(vector, component)| Place { vector, component });
         let hold = Hold::Trace { squares: 2, length: 6 };
         of(&|kernel, block| sum(block, hold, &|pass| pass.trace(kernel, 3, &places)))?;
@@ -177,6 +178,17 @@ fn records_beyond_a_hold_contribute_what_it_says() {
     assert_eq!(triangle([0.5, 0.5]), (0.5 * unit * hold::DIAGONAL).floor() as i64);
     assert_eq!(triangle([1.0, 0.5]), 0, "longer than what is charged");
     assert_eq!(triangle([f64::NAN, 0.5]), (0.25 * unit * hold::DIAGONAL).floor() as i64);
+    let vector = |numbers: [f64; 2]| {
+        let (kernel, hold) = (Hostile(numbers.to_vec()), Hold::Ball { length: 2 });
+        sum(&block, hold, &|pass| pass.vectors(&kernel)).open_components_for_test()
+    };
+    let whole = |x: f64| (x * GRADIENT_SCALE).round() as i64;
+    assert_eq!(vector([0.6, -0.8]), [whole(0.6), whole(-0.8)]);
+    assert_eq!(vector([f64::NAN, 0.5]), [0, whole(0.5)]);
+    let shortened = vector([3.0, -4.0]);
+    let length = length(&shortened, &[0, 0]);
+    assert!(length <= GRADIENT_UNITS as f64 && length > GRADIENT_UNITS as f64 - 2.0, "{shortened:?}");
+    assert!((shortened[0] as f64 / shortened[1] as f64 + 1.0).abs() < 1e-8, "each component is held to a vector's length first");
     let counts = |codes: [f64; 2]| {
         let (kernel, hold) = (Hostile(codes.to_vec()), Hold::OneHot { tables: 2, length: 5 });
         sum(&block, hold, &|pass| pass.one_hot(&kernel, &[2, 2])).open_components_for_test()
@@ -215,6 +227,8 @@ fn a_hold_of_another_shape_than_was_charged_is_refused() {
         let refused = refused(Hold::Ball { length }, &|pass| pass.ball(&kernel, &[0.0; 2], frame, 2, true));
         assert_eq!(refused, !fits, "{length}");
     }
+    // A kernel of vectors has as many components as are charged.
+    assert!(refused(Hold::Trace { squares: 1, length: 3 }, &|pass| pass.vectors(&kernel)));
 }
 
 /// Gives the ratios of a tile in parts, each so often.

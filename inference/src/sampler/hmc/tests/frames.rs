@@ -48,7 +48,7 @@ fn frame_at(spec: &JobSpec, at: &[f64], seed: f64, centred: f64) -> (Coding, Sha
     let d = scores.parameters();
     let mixed = Matrix::from_fn(d, |i, j| 0.1 * ((1 + i * 7 + j * 13) as f64 * seed).sin() + if i == j { 0.2 } else { 0.0 });
     let covariance = mixed.times(&mixed.transposed()).symmetrised();
-    let coding = Coding::new(&scores.coding(), d);
+    let coding = Coding::new(&scores.coding(), 1, d);
     let near: Vec<f64> = at.iter().map(|t| 0.9 * t).collect();
     let found = Found {
         sharp: true,
@@ -154,8 +154,12 @@ proptest! {
         }
         // A third of the numbers at either end: records lie farthest at the edges.
         let number = |u: &f64| (3.0 * (u - 0.5)).clamp(-1.0, 1.0);
-        let records: Vec<(Vec<f64>, f64)> =
+        let mut records: Vec<(Vec<f64>, f64)> =
             u.iter().map(|u| (u[..predictors].iter().map(number).collect(), outcome(family.0, 0.5 + 0.5 * number(&u[9])))).collect();
+        if predictors == 1 {
+            // At random, one list in 300 has none at the farthest corner.
+            records.extend([(-1.0, 0.0), (-1.0, 1.0), (1.0, 0.0), (1.0, 1.0)].map(|(x, y)| (vec![x], outcome(family.0, y))));
+        }
         let frame = frame_at(&spec, &at, seed, centred);
         // Twice as wide as needed, so that a vector that is too long is not shortened.
         let farthest = lengths(&spec, &at, &frame, 2.0, &records).into_iter().fold(0.0, f64::max);

@@ -7,7 +7,7 @@ use crate::sampler::noisy_statistics::coding::Coding;
 fn stage(score_sd: f64, information_sd: f64, inflation: f64) -> BoundedStage {
     BoundedStage {
         at: vec![1.0, -1.0],
-        frame: LearntFrame::ball(&Coding::new(&[false, false], 2), 2, 0.5),
+        frame: LearntFrame::ball(&Coding::new(&[false, false], 1, 2), 2, 0.5),
         score: vec![30.0, -10.0],
         score_sd,
         information: Matrix::diagonal(&[100.0, 50.0]),

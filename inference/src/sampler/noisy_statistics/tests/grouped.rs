@@ -100,7 +100,7 @@ fn it_is_nearly_the_shape_that_corners_give() {
     let spec = job(4, &levels, "");
     let model = spec.build_model();
     let scores = model.scores().unwrap();
-    let coding = Coding::new(&scores.coding(), scores.parameters());
+    let coding = Coding::new(&scores.coding(), 1, scores.parameters());
     let theta = vec![0.0; scores.parameters()];
     let mut corners = Vec::new();
     for corner in 0..6 << 5 {

@@ -23,7 +23,7 @@ fn differences_are_the_slope_and_the_information() {
         predictors: vec![(0..500).map(|i| row(i)[1]).collect(), (0..500).map(|i| row(i)[2]).collect()],
         ..ModelData::default()
     };
-    let coding = Coding::new(&[false, false, true], 3);
+    let coding = Coding::new(&[false, false, true], 1, 3);
     let own = OwnFactor { target: &target, coding: &coding, data: &data };
     let at = [0.2, -0.4, 0.3];
     let covariance = Matrix::from_fn(3, |i, j| if i == j { 0.02 } else { 0.005 });

@@ -21,7 +21,7 @@ pub(in super::super) fn facts() -> Facts {
         unit: 10.0,
         is_indicator: vec![false, false],
         has_intercept: true,
-        coding: Coding::new(&[false, false], 2),
+        coding: Coding::new(&[false, false], 1, 2),
         longest: 2.0_f64.sqrt(),
         outcome: (0.0, 1.0),
         log_sigma_box: (-5.0, 3.0),

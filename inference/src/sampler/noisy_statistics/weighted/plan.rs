@@ -103,7 +103,7 @@ impl Facts {
             unit: unit(target, budget)?,
             is_indicator: (0..order).map(|j| scores.is_indicator(j)).collect(),
             has_intercept: scores.has_intercept(),
-            coding: Coding::new(&scores.coding(), order),
+            coding: Coding::new(&scores.coding(), scores.intercepts(), order),
             longest: (scores.most_squares() as f64).sqrt(),
             outcome: scores.moments_outcome().unwrap_or((0.0, 1.0)),
             prior: GaussianPrior::of(&target.space),

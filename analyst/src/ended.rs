@@ -1,0 +1,142 @@
+//! A job that has ended: its result, its file, and its draws.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use conclave_common::job::JobSpec;
+use conclave_draws::Draws;
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1::jobs_client::JobsClient;
+use conclave_proto::v1::{JobRequest, JobStatus};
+use serde_json::Value;
+use tonic::transport::Channel;
+
+use crate::client::Connection;
+use crate::draws::fetch;
+use crate::faults::{failure, internal, refused};
+use crate::result::read;
+use crate::signed_job;
+
+/// A job that has ended with draws.
+pub(crate) struct FetchedJob {
+    pub(crate) spec: JobSpec,
+    /// The run's object, as `summary --json` prints it.
+    pub(crate) result: Value,
+    pub(crate) draws: Draws,
+}
+
+/// Fetches a job's result, file and draws.
+///
+/// # Errors
+/// Those of the coordinator; a job without a result or without draws.
+pub(crate) async fn fetch_job(connection: &Connection, job: &str) -> Result<FetchedJob, Fault> {
+    let mut client = connection.open().await?;
+    let request = JobRequest { job: job.to_owned() };
+    let status = client.get(request).await.map_err(refused)?.into_inner();
+    let result = result_of(&status, &connection.options())?;
+    let (_, spec) = fetch_spec(&client, job).await?;
+    Ok(FetchedJob { spec, result, draws: fetch_draws(&mut client, job).await? })
+}
+
+/// Fetches a job's file, byte for byte, and parses it.
+///
+/// # Errors
+/// Those of the coordinator; a file that this version cannot read.
+pub(crate) async fn fetch_spec(client: &JobsClient<Channel>, job: &str) -> Result<(String, JobSpec), Fault> {
+    let source = signed_job::text(client, job).await?;
+    let unreadable = |e| internal(format!("this version cannot read the job file ({e}): use the version that ran the job"));
+    let spec = JobSpec::parse(&source).map_err(unreadable)?;
+    Ok((source, spec))
+}
+
+/// Fetches a job's draws by way of a temporary folder.
+///
+/// # Errors
+/// Those of the coordinator and the file system; [`ErrorCode::NotFound`] if the coordinator holds no draws.
+pub(crate) async fn fetch_draws(client: &mut JobsClient<Channel>, job: &str) -> Result<Draws, Fault> {
+    let folder = TemporaryFolder::create()?;
+    fetch(client, job, &folder.0).await?;
+    Draws::read(&folder.0)
+}
+
+/// Runs work until it is done or Ctrl-C interrupts it; what it holds is released either way.
+///
+/// # Errors
+/// Those of the work; [`ErrorCode::Internal`] for Ctrl-C.
+pub(crate) async fn interruptible<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    tokio::select! {
+        done = work => done,
+        _ = tokio::signal::ctrl_c() => Err(internal("interrupted: nothing was written")),
+    }
+}
+
+/// Returns the run's object; without one, fails with the reason and the next step.
+pub(crate) fn result_of(status: &JobStatus, options: &str) -> Result<Value, Fault> {
+    if !status.result_json.is_empty() {
+        return read(&status.result_json);
+    }
+    let job = &status.job;
+    Err(match status.state.as_str() {
+        "failed" => failure(status),
+        "cancelled" => Fault::new(
+            ErrorCode::NotFound,
+            format!("job {job} was cancelled before its first draw, so there is nothing to report: submit it again"),
+        ),
+        state => Fault::new(
+            ErrorCode::NotFound,
+            format!(
+                "job {job} is {state} and has no result yet: follow it to its end with `conclave watch {job}{options}`, then try \
+                 again"
+            ),
+        ),
+    })
+}
+
+/// A folder that is removed with its content when it goes.
+struct TemporaryFolder(PathBuf);
+
+impl TemporaryFolder {
+    fn create() -> Result<Self, Fault> {
+        let base = std::env::temp_dir();
+        let named = |number: u32| base.join(format!("conclave-draws-{}-{number}", std::process::id()));
+        // Another process of this number may have been killed.
+        let mut folders = (0..100).map(named);
+        let made = folders.find(|folder| make_private(folder).is_ok());
+        made.map(Self).ok_or_else(|| internal(format!("no folder can be made in {}: set TMPDIR to another one", base.display())))
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Makes a new folder that only its owner may read.
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_temporary_folder_is_its_owner_s_and_goes() {
+        let (one, other) = (TemporaryFolder::create().unwrap(), TemporaryFolder::create().unwrap());
+        assert_ne!(one.0, other.0);
+        std::fs::write(one.0.join("draw"), "1").unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&one.0).unwrap().permissions().mode() & 0o777, 0o700);
+        }
+        let path = one.0.clone();
+        drop(one);
+        assert!(!path.exists() && other.0.exists());
+    }
+}

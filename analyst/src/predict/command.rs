@@ -1,0 +1,151 @@
+//! `conclave predict`: its options.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use conclave_pages::object::sentences;
+use conclave_pages::released;
+use conclave_pages::text::thousands;
+use conclave_proto::error::{ErrorCode, Fault};
+use serde_json::Value;
+
+use super::answer::{Answer, Request, answer};
+use super::{csv_file, input as rows, shown, structured};
+use crate::ended::{FetchedJob, fetch_job, interruptible};
+use crate::faults::{input, internal};
+use crate::interval::IntervalArgs;
+use crate::jobs::JobArgs;
+use crate::output::{note, say, say_json};
+
+const AFTER_HELP: &str = "\
+Everything is computed on this machine from the draws of a finished job: no party is queried, and nothing is charged. For each draw \
+of the posterior the model gives an expected outcome; the table has its mean over the draws and an equal-tailed interval. An answer \
+that is not adequate gives no prediction.
+
+Rows: --at writes one on the command line, --data reads a CSV file whose header names the columns; further columns of the file are \
+ignored. Values are in the data's own units, or names of levels. A row states every predictor. The exposure may be left out: the \
+prediction is then per unit of it. A value outside the declared bounds is replaced by the nearest bound, as the model replaces those \
+of records, and a warning names it. --data should hold public or made-up rows; it is read on this machine and sent nowhere.
+
+Quantities: a probability (logistic, bernoulli, multinomial, naive_bayes), a mean (linear, student_t, gaussian_mean) or a rate (poisson, \
+negative_binomial, poisson_mean); for weibull the median, for piecewise_exponential the mean up to the declared maximum, and with --times the survival probability. They describe the average \
+outcome of such records. --outcome adds the interval of a single new record's outcome, which is wider.
+
+Parties: in a job with parameters by party, --party predicts at one of its parties and --new-party at a party outside the job. \
+Without either, a prediction is at the mean of the parameters over the parties.
+
+--contrast compares each row with the first: the difference, and the ratio of odds (logistic) or of rates (counts). --average gives \
+the mean change of the expected outcome over the rows: from 0 to 1, from the first level to each other, or per unit of a number.
+
+Examples:
+  conclave predict JOB --at \"age=60, treated=1\"
+  conclave predict JOB --at \"age=60, treated=0\" --at \"age=60, treated=1\" --contrast
+  conclave predict JOB --at 'age=60, ward=\"surgery, acute\"' --outcome --interval 0.95
+  conclave predict JOB --data new.csv --out predictions.csv
+  conclave predict JOB --data population.csv --average treated --average age
+  conclave predict JOB --at \"age=60, treated=1\" --party hospital-a
+  conclave predict JOB --times 1,2,5";
+
+/// Predict from a finished job: expected outcomes at covariates, contrasts, average effects
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct PredictArgs {
+    #[command(flatten)]
+    from: JobArgs,
+    /// A row of covariates; may be given several times. Quote a value that contains a comma: ward="a, b"
+    #[arg(long, value_name = "COLUMN=VALUE, …")]
+    at: Vec<String>,
+    /// CSV file of rows, after those of --at
+    #[arg(long, value_name = "FILE.csv")]
+    data: Option<PathBuf>,
+    /// Predict at this party of a job with parameters by party
+    #[arg(long, value_name = "PARTY", conflicts_with = "new_party")]
+    party: Option<String>,
+    /// Predict at a party outside the job, whose parameters are drawn from those over the parties
+    #[arg(long)]
+    new_party: bool,
+    /// Add the interval of a new record's outcome
+    #[arg(long)]
+    outcome: bool,
+    /// Compare each row with the first
+    #[arg(long, conflicts_with = "average")]
+    contrast: bool,
+    /// Average the effect of this predictor over the rows, in place of the prediction at each; may be given several times
+    #[arg(long, value_name = "PREDICTOR", conflicts_with = "outcome")]
+    average: Vec<String>,
+    /// Times at which survival is predicted, in the data's units
+    #[arg(long, value_name = "T,…", value_delimiter = ',')]
+    times: Vec<f64>,
+    #[command(flatten)]
+    interval: IntervalArgs,
+    /// Seed of drawn outcomes and of a new party's parameters [default: the job's]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Write the result to this CSV file instead; must not exist
+    #[arg(long, value_name = "FILE.csv")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) async fn run(args: PredictArgs) -> Result<ExitCode, Fault> {
+    if let Some(out) = args.out.as_ref().filter(|out| out.exists()) {
+        return Err(input(format!("{} already exists: choose another path", out.display())));
+    }
+    let request = Request {
+        tables: rows::tables(&args.at, args.data.as_deref())?,
+        party: args.party,
+        new_party: args.new_party,
+        times: args.times,
+        outcome: args.outcome,
+        contrast: args.contrast,
+        average: args.average,
+        level: args.interval.level(),
+        seed: args.seed,
+    };
+    let (job, connection, json) = (args.from.job, args.from.connection, args.from.json);
+    let answer = interruptible(async {
+        let fetched = fetch_job(&connection, &job).await?;
+        check(&fetched.result, &job)?;
+        on_thread(move || compute(&fetched, &request)).await?
+    })
+    .await?;
+    answer.warnings().iter().for_each(|warning| note!("warning: {warning}"));
+    answer.of_result.iter().for_each(|warning| note!("warning: of the result: {warning}"));
+    if let Some(out) = &args.out {
+        let lines = csv_file::write(out, &answer)?;
+        let object = serde_json::json!({ "job": job, "predictions": out.display().to_string(), "lines": lines });
+        if json { say_json(&object) } else { say!("{}: {} lines", out.display(), thousands(lines)) }
+    } else if json {
+        say_json(&structured::object(&job, &answer));
+    } else {
+        say!("{}", shown::text(&job, &answer));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses an answer that is not adequate, with the reasons.
+pub(super) fn check(result: &Value, job: &str) -> Result<(), Fault> {
+    if released::is_adequate(result) {
+        return Ok(());
+    }
+    let reasons = sentences(&result["adequacy"], "reasons").join("; ");
+    let message = format!(
+        "job {job} is not an adequate answer, so nothing is predicted from it: {reasons}. {}",
+        released::remedies(result)
+    );
+    Err(Fault::new(ErrorCode::Internal, message))
+}
+
+fn compute(fetched: &FetchedJob, request: &Request) -> Result<Answer, Fault> {
+    let estimand = fetched.result["posterior"][0]["estimand"].as_str();
+    let samples = &fetched.draws.sampling.theta;
+    let answer = answer(&fetched.spec, samples, request).map_err(|e| input(e.to_string()))?;
+    Ok(Answer { estimand: estimand.map(str::to_owned), of_result: sentences(&fetched.result, "warnings"), ..answer })
+}
+
+/// Runs a long computation beside the runtime, which still notices Ctrl-C.
+async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+    let (send, receive) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || drop(send.send(work())));
+    receive.await.map_err(|_| internal("the prediction failed"))
+}

@@ -1,0 +1,34 @@
+//! Survival curves and restricted mean survival times.
+
+use conclave_pages::object::{rows, text};
+use conclave_pages::plot::{Curve, CurvePoint, curves};
+use conclave_pages::{released, run};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::material::Material;
+
+/// Renders the curves; `None` for a model without them.
+pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
+    let drawn: Vec<Curve> = rows(material.result, "survival").iter().map(curve).collect();
+    let means = run::restricted_means(material.result)?;
+    if !released::is_adequate(material.result) {
+        return Some(html! { p { "Not shown, for the reasons above." } });
+    }
+    let unit = format!("{}, in the units of the data", material.spec.model.outcome());
+    Some(html! {
+        p {
+            "The probability to survive a time, by the posterior of the hazards: of the baseline, and where one level or binary predictor differs "
+            "from it. The hazard is constant between the cuts, so the curves fall smoothly."
+        }
+        (curves("survival", "Survival", &unit, &drawn))
+        (means.html())
+    })
+}
+
+fn curve(row: &Value) -> Curve {
+    let figure = |point: &Value, key: &str| point[key].as_f64().unwrap_or(f64::NAN);
+    let of = |point: &Value| -> CurvePoint { (figure(point, "time"), ["q5", "median", "q95"].map(|key| figure(point, key))) };
+    let points = row["points"].as_array().map(Vec::as_slice).unwrap_or_default();
+    Curve { name: text(row, "of").to_owned(), points: points.iter().map(of).collect() }
+}

@@ -1,0 +1,86 @@
+//! A survival regression in real processes: released once, verified by every owner, refitted, and shown with its curves.
+
+use std::fmt::Write as _;
+
+use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::study;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use serde_json::Value;
+
+use crate::verify::all_hold;
+use crate::{EXE, setup, stderr};
+
+const COLUMNS: [&str; 5] = ["years", "died", "entered", "treated", "age"];
+const PARTIES: [&str; 3] = ["a", "b", "c"];
+/// The log hazard ratio of the treatment, and the greatest time.
+const TREATED: f64 = -0.7;
+const LONGEST: f64 = 10.0;
+
+/// Patients who enter within two years, with a hazard of .15 a year that the treatment multiplies.
+fn csv(rows: usize, seed: u64) -> String {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let mut csv = String::from("years,died,entered,treated,age\n");
+    for _ in 0..rows {
+        let (treated, age) = (u8::from(rng.random_bool(0.5)), rng.random_range(40.0..90.0_f64));
+        let rate = 0.15 * (TREATED * f64::from(treated) + 0.5 * (age - 65.0) / 25.0).exp();
+        let entered = rng.random_range(0.0..2.0_f64);
+        let event = entered - rng.random_range(f64::MIN_POSITIVE..1.0_f64).ln() / rate;
+        let last = rng.random_range(3.0..LONGEST);
+        let _ = writeln!(csv, "{:.4},{},{entered:.4},{treated},{age:.1}", event.min(last), u8::from(event <= last));
+    }
+    csv
+}
+
+fn job(more: &str) -> String {
+    format!(
+        "name = \"survival\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\nkind = \"piecewise_exponential\"\noutcome = \"years\"\n\
+         event = \"died\"\nentry = \"entered\"\ncuts = [4]\npredictors = [\"treated\", \"age\"]\n[columns]\nyears = {{ min = 0, max = {LONGEST} }}\n\
+         died = {{ binary = true }}\nentered = {{ min = 0, max = 5 }}\ntreated = {{ binary = true }}\nage = {{ min = 40, max = 90 }}\n\
+         [sampler]\ndraws = 400\n[privacy]\nepsilon = 6\ndelta = 1e-6\n{more}"
+    )
+}
+
+#[test]
+fn a_survival_regression_is_answered_and_verified() {
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in PARTIES.into_iter().enumerate() {
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &csv(3_000, seed as u64));
+        let setup = PartySetup { columns: &COLUMNS, ..setup(name, &data, 60.0) };
+        let party = cluster.enrol(&setup);
+        cluster.start_party(party);
+    }
+    let result = cluster.submit(&job(""));
+    assert_eq!((&result["stopped_by"], &result["adequacy"]["adequate"]), (&"released".into(), &true.into()), "{result:#}");
+    let names: Vec<&str> = result["posterior"].as_array().expect("rows").iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["log_hazard[1]", "log_hazard[2]", "treated", "age"]);
+    // The true ratio is .5; four sds of 9,000 records with noise.
+    let treated = &result["posterior"][2];
+    let off = (treated["mean"].as_f64().expect("a mean") - TREATED) / treated["sd"].as_f64().expect("an sd");
+    assert!(off.abs() < 4.0, "{off}");
+    assert_eq!((&result["ratios"][0]["name"], &result["ratios"][0]["kind"]), (&"treated".into(), &"hazard_ratio".into()));
+    let curves = result["survival"].as_array().expect("curves");
+    let of: Vec<&Value> = curves.iter().map(|curve| &curve["of"]).collect();
+    assert_eq!(of, ["baseline", "treated"]);
+    let last = |curve: &Value| curve["points"].as_array().and_then(|points| points.last()?["median"].as_f64()).expect("a point");
+    assert!(last(&curves[1]) > last(&curves[0]), "the treatment helps: {curves:?}");
+    let id = result["job"].as_str().expect("an id").to_owned();
+    all_hold(&cluster, &id);
+    let shown = cluster.must(&["summary", &id]);
+    assert!(shown.contains("hazard ratio") && shown.contains("Mean survival time up to 10"), "{shown}");
+    cluster.must(&["report", &id, "--out", "report.html"]);
+    let report = std::fs::read_to_string(cluster.path("report.html")).expect("a report");
+    assert!(report.contains("id=\"survival\"") && report.contains("The probability to survive a time"), "no curves");
+
+    // The job itself from its releases.
+    (0..3).for_each(|party| cluster.kill_party(party));
+    let same = json(&cluster.must(&["refit", &id, "--json", "--prior", "default=normal(0, 2.5)"]));
+    assert_eq!((&same["posterior"], &same["survival"]), (&result["posterior"], &result["survival"]));
+    std::fs::write(cluster.path("job.toml"), job("").replace("algorithm = \"auto\"", "algorithm = \"hmc\"")).expect("a file");
+    let refused = cluster.run(&["submit", "job.toml"]);
+    assert!(
+        stderr(&refused).contains("takes algorithm = \"noisy-statistics\"") && refused.status.code() == Some(2),
+        "{}",
+        stderr(&refused)
+    );
+}
