@@ -89,7 +89,7 @@ pub const WORKSPACE: Layers<'static> = Layers {
                 &["model"],
                 &["schema"],
                 &["formula", "parameter"],
-                &["settings", "spelling", "text"],
+                &["elementary", "settings", "spelling", "text"],
             ],
         },
         Folders {
