@@ -131,27 +131,34 @@ fn without_privacy(records: &Records, slope: fn(f64, f64) -> f64, weight: fn(f64
 /// The same of records that count by these factors, from a start, for a weight that may depend on the outcome too.
 fn weighted_mode(
     (records, factors): (&Records, &[f64]),
-    mut theta: Vec<f64>,
+    start: Vec<f64>,
     slope: impl Fn(f64, f64) -> f64,
     weight: impl Fn(f64, f64) -> f64,
 ) -> (Vec<f64>, Vec<f64>) {
+    newton(start, |theta, gradient, information| {
+        for (i, (x, y)) in records.x.iter().zip(&records.y).enumerate() {
+            let row: Vec<f64> = std::iter::once(1.0).chain(x.iter().copied()).collect();
+            let eta = row.iter().zip(theta).map(|(x, t)| x * t).sum::<f64>() + records.offset.get(i).copied().unwrap_or(0.0);
+            let (s, w) = (factors[i] * slope(*y, eta), factors[i] * weight(*y, eta));
+            for a in 0..row.len() {
+                gradient[a] += s * row[a];
+                for b in 0..row.len() {
+                    information[a][b] += w * row[a] * row[b];
+                }
+            }
+        }
+    })
+}
+
+/// Returns mode and sds of a posterior by Newton's method. `add` adds the records' gradient and information to the prior's.
+fn newton(mut theta: Vec<f64>, add: impl Fn(&[f64], &mut [f64], &mut [Vec<f64>])) -> (Vec<f64>, Vec<f64>) {
     let d = theta.len();
     let mut inverse = Vec::new();
     for _ in 0..60 {
         let mut gradient: Vec<f64> = theta.iter().map(|t| -t / (PRIOR_SD * PRIOR_SD)).collect();
         let mut information: Vec<Vec<f64>> =
             (0..d).map(|i| (0..d).map(|j| if i == j { 1.0 / (PRIOR_SD * PRIOR_SD) } else { 0.0 }).collect()).collect();
-        for (i, (x, y)) in records.x.iter().zip(&records.y).enumerate() {
-            let row: Vec<f64> = std::iter::once(1.0).chain(x.iter().copied()).collect();
-            let eta = row.iter().zip(&theta).map(|(x, t)| x * t).sum::<f64>() + records.offset.get(i).copied().unwrap_or(0.0);
-            let (s, w) = (factors[i] * slope(*y, eta), factors[i] * weight(*y, eta));
-            for a in 0..d {
-                gradient[a] += s * row[a];
-                for b in 0..d {
-                    information[a][b] += w * row[a] * row[b];
-                }
-            }
-        }
+        add(&theta, &mut gradient, &mut information);
         inverse = inverted(information);
         let step: Vec<f64> = inverse.iter().map(|row| row.iter().zip(&gradient).map(|(a, b)| a * b).sum()).collect();
         let longest = step.iter().fold(0.0_f64, |m, s| m.max(s.abs()));

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Exp1};
 
-use super::{PRIOR_SD, Records, inverted, rms, run};
+use super::{PRIOR_SD, Records, newton, rms, run};
 
 const LONGEST: f64 = 5.0;
 const COEFFICIENTS: [f64; 3] = [0.6, -0.4, 0.6];
@@ -72,13 +72,8 @@ impl Setting {
     /// Returns mode and sds of the posterior without privacy, by Newton's method.
     fn without_privacy(self, records: &Records) -> (Vec<f64>, Vec<f64>) {
         let (ends, intervals) = (self.ends(), self.log_hazards.len());
-        let mut theta = vec![0.0; intervals + 3];
-        let d = theta.len();
-        let mut inverse = Vec::new();
-        for _ in 0..60 {
-            let mut gradient: Vec<f64> = theta.iter().map(|t| -t / (PRIOR_SD * PRIOR_SD)).collect();
-            let mut information = vec![vec![0.0; d]; d];
-            (0..d).for_each(|j| information[j][j] = 1.0 / (PRIOR_SD * PRIOR_SD));
+        newton(vec![0.0; intervals + 3], |theta, gradient, information| {
+            let d = theta.len();
             for ((x, time), event) in records.x.iter().zip(&records.y).zip(&records.offset) {
                 let eta: f64 = x.iter().zip(&theta[intervals..]).map(|(x, b)| x * b).sum();
                 for k in 0..intervals {
@@ -93,15 +88,7 @@ impl Setting {
                     }
                 }
             }
-            inverse = inverted(information);
-            let step: Vec<f64> = inverse.iter().map(|row| row.iter().zip(&gradient).map(|(a, b)| a * b).sum()).collect();
-            let longest = step.iter().fold(0.0_f64, |m, s| m.max(s.abs()));
-            theta.iter_mut().zip(&step).for_each(|(t, s)| *t += s * (1.0 / longest).min(1.0));
-            if longest < 1e-9 {
-                break;
-            }
-        }
-        (theta, (0..d).map(|j| inverse[j][j].sqrt()).collect())
+        })
     }
 }
 

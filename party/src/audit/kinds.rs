@@ -50,7 +50,7 @@ enum OfInfluence {
     Dispersion,
     /// Limited by leverage weights, in a chain.
     Leverage,
-    /// Of a survival time, whose follow-up ends at a cap.
+    /// A record's follow-up ends where its cumulative hazard reaches the cap.
     FollowUp,
 }
 

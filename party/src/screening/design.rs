@@ -65,7 +65,6 @@ pub(super) fn concerns(shard: &Arc<Shard>, spec: &JobSpec, binding: &Binding) ->
     Ok(found)
 }
 
-/// Returns true if a column is not constant; a constant one has its own concern.
 /// Yields the columns of the data that a column of the model is computed from: itself, unless it is derived.
 fn sources<'a>(spec: &'a JobSpec, name: &'a str) -> impl Iterator<Item = &'a str> {
     let derived = spec.model.design().and_then(|design| design.derived.iter().find(|derived| derived.name == name));
@@ -73,6 +72,7 @@ fn sources<'a>(spec: &'a JobSpec, name: &'a str) -> impl Iterator<Item = &'a str
     own.into_iter().chain(derived.into_iter().flat_map(|derived| derived.columns.iter().map(String::as_str)))
 }
 
+/// Returns true if a column is not constant; a constant one has its own concern.
 fn varies(shard: &Shard, name: &str) -> bool {
     match shard.kind(name) {
         Some(Kind::Texts(words)) => words.len() > 1,

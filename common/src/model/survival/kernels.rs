@@ -13,7 +13,7 @@ pub(super) struct Score<'a> {
     /// The frame's rows and shift.
     rows: Vec<Vec<f64>>,
     shift: Vec<f64>,
-    /// Of each component, the weights of the predictors.
+    /// Each component's weights of the predictors.
     along: Vec<WeightedSum>,
 }
 
