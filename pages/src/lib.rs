@@ -10,6 +10,7 @@
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time in bounded memory, for live pages.
 //! - [`document`] has a document's blocks and renders them as text, Markdown and HTML; [`table`] does so for tables.
 //! - [`run`] has the figures of a run's result for all surfaces; [`ends`] has the ends of its intervals.
+//! - [`verdict`] has the verdict on an answer, and [`checks`] the names of its checks.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
 //! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run.
 //!
@@ -22,6 +23,7 @@
 
 pub mod aggregation;
 pub mod barker;
+pub mod checks;
 pub mod document;
 pub mod ends;
 pub mod forecast;
@@ -36,3 +38,4 @@ pub mod site;
 mod stochastic_gradients;
 pub mod table;
 pub mod text;
+pub mod verdict;

@@ -48,6 +48,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     if args.out.exists() {
         return Err(input(format!("{} already exists: choose another path", args.out.display())));
     }
+    let args = ReportArgs { from: args.from.with_whole_id().await?, ..args };
     let mut client = args.from.connection.open().await?;
     let request = JobRequest { job: args.from.job.clone() };
     let status = client.get(request).await.map_err(refused)?.into_inner();

@@ -4,11 +4,12 @@ use conclave_common::job::SamplerSpec;
 use conclave_common::job::Wanted;
 use conclave_inference::sampler::Stage;
 use conclave_pages::ends::{Ends, percentage};
-use conclave_pages::object::{rows, sentences, text};
+use conclave_pages::object::{rows, text};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Interval, intervals};
 use conclave_pages::table::{Cell, Column, Table, inline};
 use conclave_pages::text::{number, percent, plain, thousandths, whole};
+use conclave_pages::verdict::{Verdict, other_warnings};
 use conclave_pages::{released, run};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -20,7 +21,10 @@ const SCALE: &str = "scale of the priors";
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
     if !released::is_adequate(material.result) {
-        return released::inadequacy_notice(material.result);
+        return html! {
+            p { "No interval is shown, since none would be reliable. " (released::remedies(material.result)) }
+            (released::failed_checks(material.result))
+        };
     }
     let posterior = rows(material.result, "posterior");
     let ends = Ends::of(posterior);
@@ -105,24 +109,16 @@ fn fixed(x: f64, decimals: usize) -> String {
     if x.abs() < 1e7 { format!("{x:.decimals$}") } else { number(x) }
 }
 
-/// Renders the verdict on the run, placed before everything else.
+/// Renders the verdict on the run, placed before everything else, and the warnings that it does not state.
 pub(super) fn verdict(material: &Material<'_>) -> Markup {
-    let warnings = sentences(material.result, "warnings");
-    let sentence = plain(text(material.result, "budget_error"), 1000);
-    if warnings.is_empty() && released::is_adequate(material.result) {
-        let body = html! { p { "R-hat, effective sample sizes and Monte Carlo errors of every parameter are within their limits." } p { (sentence) } };
-        return notice(Tone::Good, "No problems were found in these draws", &body, false);
+    let warnings = other_warnings(material.result);
+    let body = html! { ul { @for warning in &warnings { li { (warning) } } } };
+    let heading = if warnings.len() == 1 { "One warning".to_owned() } else { format!("{} warnings", warnings.len()) };
+    html! {
+        (Verdict::of(material.result).notice())
+        @if !warnings.is_empty() { (notice(Tone::Warning, &heading, &body, false)) }
+        p { (plain(text(material.result, "budget_error"), 1000)) }
     }
-    let body = html! {
-        ul { @for warning in &warnings { li { (warning) } } }
-        p { (sentence) }
-    };
-    let heading = match warnings.len() {
-        _ if !released::is_adequate(material.result) => "Not an adequate answer".to_owned(),
-        1 => "One warning".to_owned(),
-        several => format!("{several} warnings"),
-    };
-    notice(Tone::Warning, &heading, &body, false)
 }
 
 pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
@@ -131,7 +127,7 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
     let origin = if material.spec.sampler.until.is_some() { " (set by the job)" } else { " (100 per chain, 400 in total)" };
     let verdict = |row: &Value| match remarks(row, chains, wanted) {
         words if words.is_empty() && !released::is_adequate(material.result) => {
-            Cell::markup(html! { span.bad { "! not an adequate answer" } })
+            Cell::markup(html! { span.bad { "! no adequate answer" } })
         }
         words if words.is_empty() => Cell::markup(html! { span.ok { "✓ good" } }),
         words => Cell::markup(html! { span.bad { "! " (words.join("; ")) } }),
@@ -146,7 +142,7 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
         ("MCSE / sd", &|row| Cell::number(share(row))),
     ];
     html! {
-        (Table::new("Convergence and precision", rows(material.result, "posterior"), &columns).html())
+        (Table::new("Convergence and precision", rows(released::figures(material.result), "posterior"), &columns).html())
         p.note {
             "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (origin)
             ", Monte Carlo error of the mean at most " (percent(wanted.error_share())) " of the posterior sd. Rank-normalised split R-hat, effective sample "

@@ -118,5 +118,5 @@ fn an_inadequate_answer_predicts_nothing() {
     let result = cluster.submit(&JOB.replace("epsilon = 8", "epsilon = 0.1").replace("draws = 200", "draws = 200\nforce = true"));
     assert_eq!(result["adequacy"]["adequate"], false, "{result:#}");
     let id = result["job"].as_str().expect("an id");
-    refused(&cluster, &["predict", id, "--at", "age=60, treated=1"], 1, &["not an adequate answer", "nothing is predicted"]);
+    refused(&cluster, &["predict", id, "--at", "age=60, treated=1"], 1, &["no adequate answer", "nothing is predicted"]);
 }
