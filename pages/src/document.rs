@@ -7,6 +7,7 @@ use conclave_common::text::{lines, one_line, shown};
 use maud::{Markup, html};
 
 use crate::page::{Page, Style, Tone, document, notice};
+use crate::shares::Shares;
 use crate::table::Table;
 use crate::text::plain;
 
@@ -31,6 +32,10 @@ pub enum Block {
     Table(Table),
     /// Text shown verbatim.
     Verbatim(String),
+    /// A bar of the parts of a whole.
+    Shares(Shares),
+    /// Blocks that a page folds under a summary; text and Markdown show them under a heading.
+    Folded(String, Vec<Self>),
 }
 
 /// A name with its value.
@@ -58,6 +63,8 @@ pub fn text(blocks: &[Block]) -> String {
             }
             Block::Table(table) => format!("{}:\n{}\n", one_line(table.caption()), table.text()),
             Block::Verbatim(text) => lines(text) + "\n\n",
+            Block::Shares(shares) => shares.text() + "\n",
+            Block::Folded(summary, blocks) => format!("{}:\n{}\n\n", one_line(summary), text(blocks)),
         };
     }
     out.truncate(out.trim_end().len());
@@ -81,6 +88,8 @@ pub fn markdown(blocks: &[Block]) -> String {
         // Indented code can't be ended by its content.
         Block::Verbatim(text) => indented(text),
         Block::Table(table) => indented(&table.text()),
+        Block::Shares(shares) => format!("**{}:** {}. {}", escaped(&shares.title), escaped(&shares.words()), escaped(&shares.caption)),
+        Block::Folded(summary, blocks) => format!("### {}\n\n{}", escaped(summary), markdown(blocks)),
     };
     blocks.iter().map(part).collect::<Vec<_>>().join("\n\n")
 }
@@ -116,6 +125,8 @@ pub fn html(blocks: &[Block]) -> Markup {
         Block::Table(table) => { (table.html()) }
         // Line by line: a name must not change the direction of the text after it.
         Block::Verbatim(text) => pre tabindex="0" { @for row in text.lines() { (line(row)) "\n" } },
+        Block::Shares(shares) => { (shares.html()) }
+        Block::Folded(summary, blocks) => details { summary { (line(summary)) } (html(blocks)) },
     } } }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod masked;
 pub(crate) mod pending_job;
 mod price;
 mod samples;
+mod scale;
 mod statement;
 mod text;
 mod totals;
@@ -16,6 +17,7 @@ mod worst_case;
 
 pub(crate) use figure::figure;
 pub(crate) use jobs::{JobView, State, find, jobs};
+pub(crate) use scale::Scale;
 pub(crate) use statement::{Facts, statement};
 pub(crate) use text::unit_of_privacy;
 #[cfg(test)]
