@@ -88,7 +88,9 @@ pub fn markdown(blocks: &[Block]) -> String {
         // Indented code can't be ended by its content.
         Block::Verbatim(text) => indented(text),
         Block::Table(table) => indented(&table.text()),
-        Block::Shares(shares) => format!("**{}:** {}. {}", escaped(&shares.title), escaped(&shares.words()), escaped(&shares.caption)),
+        Block::Shares(shares) => {
+            format!("**{}:** {}. {}", escaped(&shares.title), escaped(&shares.words()), escaped(&shares.caption))
+        }
         Block::Folded(summary, blocks) => format!("### {}\n\n{}", escaped(summary), markdown(blocks)),
     };
     blocks.iter().map(part).collect::<Vec<_>>().join("\n\n")

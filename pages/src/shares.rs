@@ -224,7 +224,8 @@ mod tests {
         assert!(text.ends_with("\n  room for <b>\n"), "{text}");
         assert_eq!(bar.words(), "spent 30.0%, held 10.0%, this job 20.0%, left 40.0%");
         let page = bar.html().into_string();
-        for part in ["x=\"180.00\" width=\"60.00\"", "bar-hatch", "spent <b>30.0%</b>", "room for &lt;b&gt;", "Budget &lt;b&gt;"] {
+        for part in ["x=\"180.00\" width=\"60.00\"", "bar-hatch", "spent <b>30.0%</b>", "room for &lt;b&gt;", "Budget &lt;b&gt;"]
+        {
             assert!(page.contains(part), "{part} in {page}");
         }
         assert!(!page.contains("style=") && !page.contains("url("), "{page}");

@@ -62,8 +62,8 @@ fn text(report: &Report, scale: &Scale) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger_views::IfAllCollude;
     use crate::config::PartyConfig;
+    use crate::ledger_views::IfAllCollude;
     use crate::ledger_views::Units;
     use crate::ledger_views::report::{AnalystReport, JobReport};
 
@@ -122,7 +122,9 @@ mod tests {
         let text = |report: &Report| super::text(report, &Scale::new(report, &config));
         let shown = text(&report);
         assert!(
-            shown.contains("[##########//////////....................]  # spent 25.0%   / held by 1 open job 25.0%   . left 50.0%"),
+            shown.contains(
+                "[##########//////////....................]  # spent 25.0%   / held by 1 open job 25.0%   . left 50.0%"
+            ),
             "{shown}"
         );
         assert!(shown.contains("\n  room for one more job of ε "), "{shown}");

@@ -13,7 +13,7 @@ use super::jobs;
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::ledger_views::report_kept;
-use crate::owner::{Scale, State, jobs as all, masked, pending_job, unit_of_privacy};
+use crate::owner::{JobView, Scale, State, jobs as all, masked, pending_job, unit_of_privacy};
 use crate::presence::{Presence, Standing, clock_warning, running};
 use conclave_vault::answer::ReplyCounts;
 use conclave_vault::config::Approve;
@@ -137,6 +137,8 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     {
         facts.push(fact("replies", format!("{held} held to the reply delay, {overruns} of them late")));
     }
+    let terms = |job: &JobView| Some(fact("permit", format!("job {}: {}", job.request.job, job.permit()?.words())));
+    facts.extend(jobs.iter().filter(|job| job.is_live()).filter_map(terms));
     facts.push(fact("privacy", unit_of_privacy(config.budget.unit)));
     facts.extend(expires.map(|expires| fact("identity", format!("certificate valid until {expires}"))));
     let mut blocks = vec![Block::Heading(format!("{}: {}", config.name, attached(daemon.as_ref(), config))), Block::Facts(facts)];

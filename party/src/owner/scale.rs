@@ -84,19 +84,9 @@ impl Scale {
         Some(if share > 0.0 && share < 0.001 { "<0.1%".to_owned() } else { format!("{:.1}%", 100.0 * share) })
     }
 
-    /// Returns true where the remaining budget holds nothing of the job beside the open ones.
-    pub(crate) fn has_no_place(&self) -> bool {
-        self.job == Some(0)
-    }
-
-    /// Returns mu after every part but the rest is spent, for the odds of a guess.
-    pub(crate) fn mu_after_job(&self) -> f64 {
-        mu_squared(self.spent + self.job.unwrap_or(0)).sqrt()
-    }
-
-    /// Returns mu of the whole budget.
-    pub(crate) fn mu_of_whole(&self) -> f64 {
-        mu_squared(self.whole).sqrt()
+    /// Returns true where the budget that no open job holds lacks a part of this mu².
+    pub(crate) fn lacks(&self, mu_squared_needed: f64) -> bool {
+        (mu_squared_needed / mu_squared(1)).round() as u64 > self.left
     }
 
     fn epsilon(&self, units: u64) -> String {

@@ -40,6 +40,7 @@ fn job(spec_toml: &str) -> JobView {
         spec_toml: spec_toml.into(),
         asked: "2026-03-01".into(),
         decided: Some(decided),
+        permit: None,
     };
     let totals = JobTotals {
         job: JOB.into(),

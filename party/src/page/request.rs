@@ -1,0 +1,68 @@
+//! The plain-language part of a job's page: who asks what, what it costs, and what one patient risks.
+
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::text::{name, plain};
+use maud::{Markup, html};
+
+use crate::owner::Summary;
+use crate::owner::plain::Study;
+use crate::owner::questions::{Question, joined};
+
+const SENTENCE: usize = 600;
+
+/// Renders the summary of a job; a waiting one is phrased as a request.
+pub(super) fn summary(summary: &Summary) -> Markup {
+    html! {
+        p.ask { (study(&summary.study)) ", " (plain(&summary.owners, SENTENCE)) ". " b { "No record leaves." } " " (plain(&summary.releases, SENTENCE)) }
+        h2 { "What it costs" }
+        (summary.scale.shares("cost").html())
+        p.note { (plain(&summary.scale.in_epsilon(), SENTENCE)) @if let Some(waits) = summary.waits { " " (waits) } }
+        h2 { "What one patient risks" }
+        dl.tiles.odds { @for (situation, of_100) in summary.odds.situations() { div { dt { (situation) } dd { (of_100) " of 100" } } } }
+        p.note { (plain(&summary.scope, 2 * SENTENCE)) }
+    }
+}
+
+fn study(study: &Study) -> Markup {
+    let Study { analyst, predictors, outcome, model } = study;
+    html! {
+        b { (name(analyst)) } " wants to know "
+        @match predictors.split_last() {
+            None => { "the " (plain(model, SENTENCE)) }
+            Some((last, rest)) => {
+                "how "
+                @for (i, column) in rest.iter().enumerate() { @if i > 0 { ", " } b { (name(column)) } }
+                @if !rest.is_empty() { " and " }
+                b { (name(last)) } " " @if rest.is_empty() { "goes" } @else { "go" } " with " b { (name(outcome)) }
+            }
+        }
+    }
+}
+
+/// Renders the findings about the records as questions to put to the analyst.
+pub(super) fn questions(analyst: &str, questions: &[Question]) -> Markup {
+    let heading = match questions.len() {
+        0 => return html! {},
+        1 => format!("1 question to put to {}", plain(analyst, 80)),
+        n => format!("{n} questions to put to {}", plain(analyst, 80)),
+    };
+    let body = html! {
+        @for question in questions {
+            @let found = joined(&question.found);
+            p {
+                @for (i, clause) in found.iter().enumerate() { @if i > 0 { "; " } (plain(&capital(clause, i), SENTENCE)) }
+                @if !question.remedy.is_empty() { ": " (plain(&question.remedy, SENTENCE)) } "."
+            }
+        }
+    };
+    notice(Tone::Warning, &heading, &body, false)
+}
+
+/// Capitalises the first clause of a sentence.
+fn capital(clause: &str, place: usize) -> String {
+    let mut rest = clause.chars();
+    match (place, rest.next()) {
+        (0, Some(first)) => first.to_uppercase().chain(rest).collect(),
+        _ => clause.to_owned(),
+    }
+}
