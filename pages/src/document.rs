@@ -6,10 +6,13 @@
 use conclave_common::text::{lines, one_line, shown};
 use maud::{Markup, html};
 
-use crate::page::{Page, Style, Tone, document, notice};
+use crate::page::{Footer, Page, Style, Tone, document, notice, printed};
 use crate::shares::Shares;
 use crate::table::Table;
 use crate::text::plain;
+
+/// Blank for a signature in text.
+const RULE: &str = "________________________________";
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +37,8 @@ pub enum Block {
     Verbatim(String),
     /// A bar of the parts of a whole.
     Shares(Shares),
+    /// Lines for signatures, each below its heading.
+    Signatures(Vec<String>),
     /// Blocks that a page folds under a summary; text and Markdown show them under a heading.
     Folded(String, Vec<Self>),
 }
@@ -64,6 +69,9 @@ pub fn text(blocks: &[Block]) -> String {
             Block::Table(table) => format!("{}:\n{}\n", one_line(table.caption()), table.text()),
             Block::Verbatim(text) => lines(text) + "\n\n",
             Block::Shares(shares) => shares.text() + "\n",
+            Block::Signatures(names) => {
+                names.iter().map(|name| format!("  {}: {RULE}\n", one_line(name))).collect::<String>() + "\n"
+            }
             Block::Folded(summary, blocks) => format!("{}:\n{}\n\n", one_line(summary), text(blocks)),
         };
     }
@@ -90,6 +98,9 @@ pub fn markdown(blocks: &[Block]) -> String {
         Block::Table(table) => indented(&table.text()),
         Block::Shares(shares) => {
             format!("**{}:** {}. {}", escaped(&shares.title), escaped(&shares.words()), escaped(&shares.caption))
+        }
+        Block::Signatures(names) => {
+            names.iter().map(|name| format!("{}: {}", escaped(name), escaped(RULE))).collect::<Vec<_>>().join("\n\n")
         }
         Block::Folded(summary, blocks) => format!("### {}\n\n{}", escaped(summary), markdown(blocks)),
     };
@@ -128,6 +139,7 @@ pub fn html(blocks: &[Block]) -> Markup {
         // Line by line: a name must not change the direction of the text after it.
         Block::Verbatim(text) => pre tabindex="0" { @for row in text.lines() { (line(row)) "\n" } },
         Block::Shares(shares) => { (shares.html()) }
+        Block::Signatures(names) => div.signatures { @for name in names { div { p.rule {} p { (line(name)) } } } },
         Block::Folded(summary, blocks) => details { summary { (line(summary)) } (html(blocks)) },
     } } }
 }
@@ -135,8 +147,25 @@ pub fn html(blocks: &[Block]) -> Markup {
 /// Renders one self-contained HTML file with the document's title.
 #[must_use]
 pub fn file(blocks: &[Block]) -> String {
+    document(&Page { title: &title(blocks), style: Style::Embedded, script: None, body: &html(blocks) })
+}
+
+/// Renders one self-contained HTML file with a line at the foot of every printed page.
+#[must_use]
+pub fn printed_file(blocks: &[Block], footer: &Footer<'_>) -> String {
+    printed(&Page { title: &title(blocks), style: Style::Embedded, script: None, body: &html(blocks) }, footer)
+}
+
+/// Renders a document at a server that has the stylesheets at these addresses, with a line at the foot of every printed page.
+#[must_use]
+pub fn printed_page(blocks: &[Block], style: &str, footer: &Footer<'_>) -> String {
+    printed(&Page { title: &title(blocks), style: Style::At(style), script: None, body: &html(blocks) }, footer)
+}
+
+/// Returns the document's title on one line.
+fn title(blocks: &[Block]) -> String {
     let title = blocks.iter().find_map(|block| if let Block::Title(text) = block { Some(plain(text, 200)) } else { None });
-    document(&Page { title: &title.unwrap_or_default(), style: Style::Embedded, script: None, body: &html(blocks) })
+    title.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ use conclave_vault::consent::{ConsentStore, Decider, Standing};
 use conclave_vault::data::{DataError, Shard};
 
 use super::figure::figure;
+use super::inquiries::{Inquiry, merged};
 use super::jobs::JobView;
 use super::masked;
 use super::permit::Permit;
-use super::questions::{Question, merged};
 use super::text::{describe, unit_of_privacy};
 use super::worst_case::{WorstCase, analyst_remaining, worst_case};
 
@@ -119,8 +119,8 @@ pub(crate) fn try_warnings(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec
     let shard = Arc::new(Shard::load(&config.data, config.policy.columns.as_deref())?);
     let mut found = Vec::new();
     for (job, spec) in live.into_iter().filter_map(|job| Some((job, job.spec.as_ref()?))) {
-        let warnings = questions_of(&config.name, &shard, spec)?;
-        found.extend(warnings.iter().flat_map(Question::warnings).map(|warning| format!("job {}: {warning}", job.request.job)));
+        let warnings = inquiries_of(&config.name, &shard, spec)?;
+        found.extend(warnings.iter().flat_map(Inquiry::warnings).map(|warning| format!("job {}: {warning}", job.request.job)));
     }
     Ok(found)
 }
@@ -129,12 +129,12 @@ pub(crate) fn try_warnings(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec
 ///
 /// # Errors
 /// Fails if the data can't be read.
-pub(crate) fn try_questions(config: &PartyConfig, job: &JobView) -> Result<Vec<Question>, DataError> {
+pub(crate) fn try_inquiries(config: &PartyConfig, job: &JobView) -> Result<Vec<Inquiry>, DataError> {
     let Some(spec) = &job.spec else { return Ok(Vec::new()) };
-    questions_of(&config.name, &Arc::new(Shard::load(&config.data, config.policy.columns.as_deref())?), spec)
+    inquiries_of(&config.name, &Arc::new(Shard::load(&config.data, config.policy.columns.as_deref())?), spec)
 }
 
-fn questions_of(party: &str, shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Question>, DataError> {
+fn inquiries_of(party: &str, shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Inquiry>, DataError> {
     let found = screen_columns(shard, Some(spec))?.into_iter().chain(screen_job(shard, spec)?);
     let weak = spec.privacy.warnings([(party, Some(shard.units()))]);
     let weak = weak.into_iter().map(|warning| (warning, String::new()));

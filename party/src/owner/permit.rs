@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// What cannot be read is no permission without an end.
+    /// An unreadable permit is no permission without an end.
     #[test]
     fn an_unreadable_permit_has_ended() {
         for stored in ["", "{", "{\"until\":\"soon\"}", "{\"untill\":\"2027-03-31\"}", "7"] {

@@ -24,7 +24,7 @@ pub(crate) struct Summary {
     pub(crate) odds: Odds,
     /// For whom the odds hold.
     pub(crate) scope: String,
-    /// Whether the job has to wait for others, as a sentence.
+    /// The reason for which the job has to wait for others, as a sentence.
     pub(crate) waits: Option<&'static str>,
 }
 

@@ -18,8 +18,8 @@ use super::state::{PageState, Shared, message_page};
 use super::warnings::Warnings;
 use crate::config::PartyConfig;
 use crate::ledger_views::report_kept;
+use crate::owner::inquiries::Inquiry;
 use crate::owner::permit::Permit;
-use crate::owner::questions::Question;
 use crate::owner::{JobView, State as JobState, Summary, find, masked, pending_job};
 use conclave_vault::consent::Standing;
 
@@ -28,7 +28,7 @@ struct ShownJob {
     job: JobView,
     summary: Option<Summary>,
     document: Result<Vec<Block>, String>,
-    questions: Vec<Question>,
+    inquiries: Vec<Inquiry>,
 }
 
 /// Reads a job by its full id. Checks the data if a decision is due, as `conclave-party approve` does.
@@ -38,11 +38,11 @@ fn load(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<ShownJob>
     let report = report_kept(&config.ledger_settings()).ok();
     let summary = worst.as_ref().ok().zip(report).and_then(|(worst, report)| Summary::new(config, &report, &job, worst));
     let document = worst.map(|worst| pending_job::document(config, &job, &worst)).map_err(|e| e.to_string());
-    let questions = match job.state() {
+    let inquiries = match job.state() {
         JobState::Awaiting => warnings.of(config, &job),
         _ => Vec::new(),
     };
-    Some(ShownJob { job, summary, document, questions })
+    Some(ShownJob { job, summary, document, inquiries })
 }
 
 pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Visitor>, Path(id): Path<String>) -> Response {
@@ -75,9 +75,10 @@ fn body(shown: &ShownJob, csrf: &str) -> Markup {
         }
         @if is_due {
             h2 { "Check before you decide" }
-            (request::questions(&job.request.analyst, &shown.questions))
+            (request::inquiries(&job.request.analyst, &shown.inquiries))
             (decision::forms(&job.request.job, (web::CSRF_FIELD, csrf), shown.document.is_ok().then_some(cost.as_deref().unwrap_or("its part"))))
         }
+        p { a href={ "/jobs/" (job.request.job) "/statement" } { "Statement on this job, to print and file" } }
         @if let Ok(blocks) = &shown.document {
             details { summary { "All details, in technical words" } (document::html(blocks)) }
         }

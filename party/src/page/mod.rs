@@ -13,6 +13,7 @@ mod read;
 mod request;
 mod routes;
 mod state;
+mod statement;
 mod times;
 mod warnings;
 

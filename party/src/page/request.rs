@@ -5,8 +5,8 @@ use conclave_pages::text::{name, plain};
 use maud::{Markup, html};
 
 use crate::owner::Summary;
+use crate::owner::inquiries::{Inquiry, joined};
 use crate::owner::plain::Study;
-use crate::owner::questions::{Question, joined};
 
 const SENTENCE: usize = 600;
 
@@ -39,19 +39,19 @@ fn study(study: &Study) -> Markup {
     }
 }
 
-/// Renders the findings about the records as questions to put to the analyst.
-pub(super) fn questions(analyst: &str, questions: &[Question]) -> Markup {
-    let heading = match questions.len() {
+/// Renders the findings about the records as points to raise with the analyst.
+pub(super) fn inquiries(analyst: &str, inquiries: &[Inquiry]) -> Markup {
+    let heading = match inquiries.len() {
         0 => return html! {},
-        1 => format!("1 question to put to {}", plain(analyst, 80)),
-        n => format!("{n} questions to put to {}", plain(analyst, 80)),
+        1 => format!("1 point to raise with {}", plain(analyst, 80)),
+        n => format!("{n} points to raise with {}", plain(analyst, 80)),
     };
     let body = html! {
-        @for question in questions {
-            @let found = joined(&question.found);
+        @for inquiry in inquiries {
+            @let found = joined(&inquiry.found);
             p {
                 @for (i, clause) in found.iter().enumerate() { @if i > 0 { "; " } (plain(&capital(clause, i), SENTENCE)) }
-                @if !question.remedy.is_empty() { ": " (plain(&question.remedy, SENTENCE)) } "."
+                @if !inquiry.remedy.is_empty() { ": " (plain(&inquiry.remedy, SENTENCE)) } "."
             }
         }
     };

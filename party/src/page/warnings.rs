@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::PartyConfig;
-use crate::owner::questions::Question;
+use crate::owner::inquiries::Inquiry;
 use crate::owner::{JobView, pending_job};
 use conclave_vault::data::{DataError, Stamp};
 
@@ -18,21 +18,16 @@ pub(super) struct Warnings(Mutex<Cache>);
 #[derive(Debug, Default)]
 struct Cache {
     stamp: Option<Stamp>,
-    of_job: HashMap<String, Vec<Question>>,
+    of_job: HashMap<String, Vec<Inquiry>>,
 }
 
 impl Warnings {
     /// Returns the warnings about a pending job. Blocks: it reads files and waits for other readers.
-    pub(super) fn of(&self, config: &PartyConfig, job: &JobView) -> Vec<Question> {
-        self.cached_or(config, &job.request.job, || pending_job::try_questions(config, job))
+    pub(super) fn of(&self, config: &PartyConfig, job: &JobView) -> Vec<Inquiry> {
+        self.cached_or(config, &job.request.job, || pending_job::try_inquiries(config, job))
     }
 
-    fn cached_or(
-        &self,
-        config: &PartyConfig,
-        id: &str,
-        load: impl FnOnce() -> Result<Vec<Question>, DataError>,
-    ) -> Vec<Question> {
+    fn cached_or(&self, config: &PartyConfig, id: &str, load: impl FnOnce() -> Result<Vec<Inquiry>, DataError>) -> Vec<Inquiry> {
         // Locked while the data are loaded, so that there is no second copy. A load that panicked leaves the cache unchanged.
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Stamped before loading: a file that changes meanwhile is loaded again.
@@ -53,7 +48,7 @@ impl Warnings {
                 }
                 warnings
             }
-            Err(e) => vec![Question { found: vec![pending_job::unread(&e)], remedy: String::new() }],
+            Err(e) => vec![Inquiry { found: vec![pending_job::unread(&e)], remedy: String::new() }],
         }
     }
 }
@@ -65,8 +60,8 @@ mod tests {
 
     use super::*;
 
-    fn question(found: String) -> Question {
-        Question { found: vec![found], remedy: String::new() }
+    fn inquiry(found: String) -> Inquiry {
+        Inquiry { found: vec![found], remedy: String::new() }
     }
 
     fn config(folder: &std::path::Path) -> PartyConfig {
@@ -80,8 +75,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (config, warnings, loads) = (config(folder.path()), Warnings::default(), AtomicUsize::new(0));
         let ask = |id: &str| {
-            let load = || Ok(vec![question(format!("load {}", loads.fetch_add(1, Ordering::Relaxed)))]);
-            warnings.cached_or(&config, id, load).into_iter().flat_map(|question| question.found).collect::<Vec<_>>()
+            let load = || Ok(vec![inquiry(format!("load {}", loads.fetch_add(1, Ordering::Relaxed)))]);
+            warnings.cached_or(&config, id, load).into_iter().flat_map(|inquiry| inquiry.found).collect::<Vec<_>>()
         };
         // Without a file there is no stamp to cache by.
         assert_eq!([ask("x"), ask("x")], [["load 0"], ["load 1"]]);

@@ -1,16 +1,16 @@
-//! Findings about the records under a job, merged into questions for its analyst.
+//! Findings about the records under a job, merged into inquiries for its analyst.
 
 /// Findings that share a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct Inquiry {
     /// The findings, as clauses.
     pub(crate) found: Vec<String>,
     /// The remedy, as a clause; empty where there is none.
     pub(crate) remedy: String,
 }
 
-impl Question {
-    /// Formats the question as one sentence per finding.
+impl Inquiry {
+    /// Formats the inquiry as one sentence per finding.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> + '_ {
         self.found.iter().map(|found| match self.remedy.as_str() {
             "" => found.clone(),
@@ -20,15 +20,15 @@ impl Question {
 }
 
 /// Merges findings of one remedy, in the order of their first appearance.
-pub(crate) fn merged(findings: impl IntoIterator<Item = (String, String)>) -> Vec<Question> {
-    let mut questions: Vec<Question> = Vec::new();
+pub(crate) fn merged(findings: impl IntoIterator<Item = (String, String)>) -> Vec<Inquiry> {
+    let mut inquiries: Vec<Inquiry> = Vec::new();
     for (found, remedy) in findings {
-        match questions.iter_mut().find(|question| question.remedy == remedy && !remedy.is_empty()) {
-            Some(question) => question.found.push(found),
-            None => questions.push(Question { found: vec![found], remedy }),
+        match inquiries.iter_mut().find(|inquiry| inquiry.remedy == remedy && !remedy.is_empty()) {
+            Some(inquiry) => inquiry.found.push(found),
+            None => inquiries.push(Inquiry { found: vec![found], remedy }),
         }
     }
-    questions
+    inquiries
 }
 
 /// Joins clauses that differ in one word, such as a column's name, to one clause that lists these words.
@@ -68,15 +68,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_of_one_kind_are_one_question() {
+    fn findings_of_one_kind_are_one_inquiry() {
         let bounds = |name: &str| (format!("the bounds of {name} are those of your data"), "ask for their origin".to_owned());
         let other = ("age is the same in every row".to_owned(), "check the file".to_owned());
-        let questions = merged([bounds("dose"), other.clone(), bounds("age"), bounds("bmi"), ("weak".to_owned(), String::new())]);
-        assert_eq!(questions.len(), 3);
-        assert_eq!(joined(&questions[0].found), ["the bounds of dose, age, bmi are those of your data"]);
-        assert_eq!(questions[0].warnings().count(), 3);
-        assert_eq!(questions[1].warnings().collect::<Vec<_>>(), ["age is the same in every row: check the file"]);
-        assert_eq!(questions[2].warnings().collect::<Vec<_>>(), ["weak"]);
+        let inquiries = merged([bounds("dose"), other.clone(), bounds("age"), bounds("bmi"), ("weak".to_owned(), String::new())]);
+        assert_eq!(inquiries.len(), 3);
+        assert_eq!(joined(&inquiries[0].found), ["the bounds of dose, age, bmi are those of your data"]);
+        assert_eq!(inquiries[0].warnings().count(), 3);
+        assert_eq!(inquiries[1].warnings().collect::<Vec<_>>(), ["age is the same in every row: check the file"]);
+        assert_eq!(inquiries[2].warnings().collect::<Vec<_>>(), ["weak"]);
         let apart = ["3% of a lie outside 1 to 2".to_owned(), "4% of b lie outside 1 to 2".to_owned()];
         assert_eq!(joined(&apart), apart);
     }
