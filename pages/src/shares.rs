@@ -105,6 +105,12 @@ impl Shares {
         self.parts.iter().zip(self.tenths()).map(|(part, tenths)| (part, percent(part, tenths))).collect()
     }
 
+    /// Returns the shown share of the part with this fill.
+    #[must_use]
+    pub fn percent_of(&self, fill: Fill) -> Option<String> {
+        self.legend().into_iter().find(|(part, _)| part.fill == fill).map(|(_, percent)| percent)
+    }
+
     /// Returns each part's name with its share, on one line.
     #[must_use]
     pub fn words(&self) -> String {

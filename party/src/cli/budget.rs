@@ -127,7 +127,7 @@ mod tests {
             ),
             "{shown}"
         );
-        assert!(shown.contains("\n  room for one more job of ε "), "{shown}");
+        assert!(shown.contains("\n  Room for one more job of ε "), "{shown}");
         assert!(shown.contains("may still spend mu^2 0.500000: epsilon 5.500000 is the room for one more job"), "{shown}");
         assert!(shown.contains("7.250000 is the largest epsilon") && shown.contains("about 50 iterations remaining"), "{shown}");
         // The line is shown only if there is a figure.
@@ -147,6 +147,6 @@ mod tests {
             "{shown}"
         );
         report.units.remaining = 0;
-        assert!(text(&report).contains(&format!("[{}]", "#".repeat(40))) && text(&report).contains("no room for one more job"));
+        assert!(text(&report).contains(&format!("[{}]", "#".repeat(40))) && text(&report).contains("No room for one more job"));
     }
 }

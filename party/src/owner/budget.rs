@@ -11,7 +11,7 @@ const ROWS: &str = ": where a person has several rows, the guarantee is weaker f
 
 /// Returns the state of the budget: its one scale, the same in epsilon, and all other figures folded.
 pub(crate) fn blocks(r: &Report, scale: &Scale, id: &'static str) -> Vec<Block> {
-    let other = "other figures: mu^2, zCDP, noise, open jobs, analysts".to_owned();
+    let other = "Other figures".to_owned();
     vec![Block::Shares(scale.shares(id)), Block::Text(scale.in_epsilon()), Block::Folded(other, vec![Block::Facts(facts(r))])]
 }
 

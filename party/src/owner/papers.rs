@@ -50,7 +50,7 @@ impl Papers {
         let mut facts = vec![fact("organisation", &self.organisation), fact("software", self.software)];
         match &self.identity {
             Ok((key, certificate)) => {
-                facts.push(fact("owner's key", format!("SHA-256 {key}")));
+                facts.push(fact("owner's key", key));
                 facts.push(fact("owner's certificate", format!("SHA-256 {certificate}")));
             }
             Err(why) => facts.push(fact("owner's key", format!("not readable: {why}"))),

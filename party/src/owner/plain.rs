@@ -106,7 +106,8 @@ impl Summary {
     pub(crate) fn blocks(&self) -> Vec<Block> {
         let lead = format!("{}, {}. No record leaves. {}", self.study.words(), self.owners, self.releases);
         let risk = |(situation, of_100): (&str, u32)| fact(situation, format!("{of_100} of 100 guesses are right"));
-        let mut blocks = vec![Block::Section(self.title.clone()), Block::Text(lead), Block::Shares(self.scale.shares("cost"))];
+        let mut blocks =
+            vec![Block::Section(self.title.clone()), Block::Text(lead), Block::Shares(self.scale.shares("job-cost"))];
         blocks.push(Block::Text(self.scale.in_epsilon()));
         blocks.extend(self.waits.map(|words| Block::Text(words.to_owned())));
         blocks.push(Block::Heading("what one patient risks".to_owned()));

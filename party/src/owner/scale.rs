@@ -78,10 +78,9 @@ impl Scale {
         self.room.epsilon
     }
 
-    /// Returns the share of the job under consideration in the whole budget, as a percentage.
+    /// Returns the share of the job under consideration in the whole budget, as the bar shows it.
     pub(crate) fn job_percent(&self) -> Option<String> {
-        let share = self.job? as f64 / self.whole.max(1) as f64;
-        Some(if share > 0.0 && share < 0.001 { "<0.1%".to_owned() } else { format!("{:.1}%", 100.0 * share) })
+        self.shares("").percent_of(Fill::Planned)
     }
 
     /// Returns true where the budget that no open job holds lacks a part of this mu².
@@ -91,7 +90,7 @@ impl Scale {
 
     fn epsilon(&self, units: u64) -> String {
         let epsilon = if units == 0 { 0.0 } else { gaussian_dp::epsilon(mu_squared(units).sqrt(), self.budget.delta) };
-        figure(format!("{epsilon:.3}").parse().unwrap_or(epsilon))
+        figure(format!("{epsilon:.2}").parse().unwrap_or(epsilon))
     }
 
     /// States the room for one more job.
@@ -99,9 +98,9 @@ impl Scale {
         let Room { epsilon, is_limited } = self.room;
         let beside = if self.job.is_some() { " beside this one" } else { "" };
         match (epsilon > 0.0, is_limited) {
-            (false, _) => format!("no room for one more job{beside}"),
-            (true, false) => format!("room for one more job of ε {}{beside}", figure(epsilon)),
-            (true, true) => format!("room for one more job of ε {}{beside}, your limit for one job", figure(epsilon)),
+            (false, _) => format!("No room for one more job{beside}."),
+            (true, false) => format!("Room for one more job of ε {}{beside}.", figure(epsilon)),
+            (true, true) => format!("Room for one more job of ε {}{beside}, your limit for one job.", figure(epsilon)),
         }
     }
 

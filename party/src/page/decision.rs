@@ -33,9 +33,9 @@ pub(super) fn forms(job: &str, csrf: (&str, &str), cost: Option<&str>) -> Markup
 
 fn approval() -> Markup {
     let checks = [
-        ("columns", "The columns are ones that this study may use."),
-        ("bounds", "The bounds of the columns are public knowledge, not read off the data."),
-        ("cost", "The cost and the risk above are acceptable for this study."),
+        ("check-columns", "The columns are ones that this study may use."),
+        ("check-bounds", "The bounds of the columns are public knowledge, not read off the data."),
+        ("check-cost", "The cost and the risk above are acceptable for this study."),
     ];
     html! {
         fieldset {

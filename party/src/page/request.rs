@@ -15,7 +15,7 @@ pub(super) fn summary(summary: &Summary) -> Markup {
     html! {
         p.ask { (study(&summary.study)) ", " (plain(&summary.owners, SENTENCE)) ". " b { "No record leaves." } " " (plain(&summary.releases, SENTENCE)) }
         h2 { "What it costs" }
-        (summary.scale.shares("cost").html())
+        (summary.scale.shares("job-cost").html())
         p.note { (plain(&summary.scale.in_epsilon(), SENTENCE)) @if let Some(waits) = summary.waits { " " (waits) } }
         h2 { "What one patient risks" }
         dl.tiles.odds { @for (situation, of_100) in summary.odds.situations() { div { dt { (situation) } dd { (of_100) " of 100" } } } }
@@ -50,19 +50,20 @@ pub(super) fn inquiries(analyst: &str, inquiries: &[Inquiry]) -> Markup {
         @for inquiry in inquiries {
             @let found = joined(&inquiry.found);
             p {
-                @for (i, clause) in found.iter().enumerate() { @if i > 0 { "; " } (plain(&capital(clause, i), SENTENCE)) }
-                @if !inquiry.remedy.is_empty() { ": " (plain(&inquiry.remedy, SENTENCE)) } "."
+                @for (i, clause) in found.iter().enumerate() { @if i > 0 { "; " } (plain(capital(clause, i).trim_end_matches('.'), SENTENCE)) }
+                @if !inquiry.remedy.is_empty() { ": " (plain(inquiry.remedy.trim_end_matches('.'), SENTENCE)) } "."
             }
         }
     };
     notice(Tone::Warning, &heading, &body, false)
 }
 
-/// Capitalises the first clause of a sentence.
+/// Capitalises the first clause of a sentence, unless it begins with a key of the job file.
 fn capital(clause: &str, place: usize) -> String {
     let mut rest = clause.chars();
+    let is_key = clause.split(' ').next().is_some_and(|word| word.contains(['.', '_', '[']));
     match (place, rest.next()) {
-        (0, Some(first)) => first.to_uppercase().chain(rest).collect(),
+        (0, Some(first)) if !is_key => first.to_uppercase().chain(rest).collect(),
         _ => clause.to_owned(),
     }
 }

@@ -95,7 +95,7 @@ async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
         "after this job, at most",
         "this job, at most",
         "<summary>Approve: spend up to ",
-        "type=\"checkbox\" id=\"bounds\" required",
+        "type=\"checkbox\" id=\"check-bounds\" required",
         "name=\"until\"",
     ] {
         assert!(page.contains(there), "{there} in {page}");

@@ -72,7 +72,7 @@ fn jobs_table(config: &PartyConfig, jobs: &[JobView]) -> Vec<Block> {
             ("analyst", &|job| Cell::name(&job.request.analyst)),
             ("state", &|job| Cell::text(job.state().as_str())),
             ("epsilon spent", &|job| Cell::number(figure(job.epsilon_spent(&config.budget)))),
-            ("terms", &|job| Cell::name(terms(job))),
+            ("terms", &|job| Cell::text(terms(job))),
         ],
     );
     vec![heading, Block::Table(table), Block::Text("Check again: conclave-party jobs; conclave-party statement JOB.".to_owned())]

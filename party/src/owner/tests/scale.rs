@@ -131,12 +131,12 @@ fn the_room_is_within_the_owners_limit_for_one_job() {
     let units = Units { whole: 1 << 50, remaining: 1 << 50, promised: 1 << 49 };
     let scale = |policy: &Policy| Scale::of_units(units, 1, &budget(), policy);
     let free = scale(&Policy::default());
-    assert!(free.room() > 3.0 && free.caption().starts_with("room for one more job of ε "), "{}", free.caption());
+    assert!(free.room() > 3.0 && free.caption().starts_with("Room for one more job of ε "), "{}", free.caption());
     let limited = scale(&Policy { max_epsilon_per_job: Some(2.0), ..Policy::default() });
-    assert_eq!((limited.room(), limited.caption().as_str()), (2.0, "room for one more job of ε 2, your limit for one job"));
+    assert_eq!((limited.room(), limited.caption().as_str()), (2.0, "Room for one more job of ε 2, your limit for one job."));
     let over = scale(&Policy { over_commit: true, ..Policy::default() });
     assert!(over.room() > free.room(), "{over:?}");
     assert!(free.in_epsilon().contains("0 spent, of 8, at delta 1e-6"), "{}", free.in_epsilon());
     let none = free.with_job(f64::MAX, false, &Policy::default());
-    assert_eq!(none.caption(), "no room for one more job beside this one");
+    assert_eq!(none.caption(), "No room for one more job beside this one.");
 }
