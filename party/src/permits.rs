@@ -43,7 +43,11 @@ impl Permits {
         Self::with_clock(ledger, || Clock::Party.now_ms())
     }
 
-    fn with_clock(ledger: &Path, clock: fn() -> i64) -> Result<Self, StartError> {
+    /// Reads the permits as [`Permits::open`] does, with a clock that returns Unix time in milliseconds.
+    ///
+    /// # Errors
+    /// As [`Permits::open`].
+    pub(crate) fn with_clock(ledger: &Path, clock: fn() -> i64) -> Result<Self, StartError> {
         let shared = Shared {
             store: Mutex::new(ConsentStore::open(ledger)?),
             of_job: Mutex::default(),

@@ -391,6 +391,10 @@ fn lost(why: String) -> Fault {
 }
 
 #[cfg(test)]
+#[path = "tests/permit.rs"]
+mod permit_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -47,7 +47,7 @@ impl Papers {
 
     /// Returns the particulars as facts.
     pub(crate) fn facts(&self) -> Vec<Fact> {
-        let mut facts = vec![fact("organisation", &self.organisation), fact("software", self.software)];
+        let mut facts = vec![fact("software", self.software)];
         match &self.identity {
             Ok((key, certificate)) => {
                 facts.push(fact("owner's key", key));

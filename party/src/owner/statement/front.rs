@@ -10,17 +10,24 @@ use crate::owner::scale::Scale;
 
 use super::facts::Facts;
 
-/// Returns the summary of a statement.
+/// Returns the summary of a statement, and below it the particulars by which it can be checked.
 pub(super) fn front(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> Vec<Block> {
-    let mut lines = facts.papers.map(Papers::facts).unwrap_or_default();
-    lines.push(fact("job", format!("{} ({})", job.request.job, job.name())));
-    lines.push(fact("signature", signature(job)));
+    let organisation = facts.papers.map(|papers| fact("organisation", &papers.organisation));
+    let mut lines = vec![fact("job", format!("{} of analyst {}", job.name(), job.request.analyst))];
     lines.extend(decision(job));
     lines.extend(job.permit().map(|permit| fact("terms", permit.words())));
     lines.push(fact("released", released(job, facts)));
     lines.push(fact("risk", risk(config, job, facts)));
     let scale = Scale::new(facts.report, config);
-    vec![Block::Facts(lines), Block::Shares(scale.shares("budget")), Block::Text(scale.in_epsilon())]
+    let mut particulars = facts.papers.map(Papers::facts).unwrap_or_default();
+    particulars.push(fact("signature", signature(job)));
+    vec![
+        Block::Facts(organisation.into_iter().chain(lines).collect()),
+        Block::Shares(scale.shares("budget")),
+        Block::Text(scale.in_epsilon()),
+        Block::Section("Particulars".to_owned()),
+        Block::Facts(particulars),
+    ]
 }
 
 /// Returns the lines for the signatures of the owner's officers.
