@@ -189,6 +189,9 @@ mod tests {
             Block::Warning(hostile()),
             Block::Table(table),
             Block::Verbatim("k = 1\n\u{1b}l = 2".to_owned()),
+            Block::Shares(Shares { id: "b", title: hostile(), parts: Vec::new(), caption: hostile() }),
+            Block::Signatures(vec![hostile()]),
+            Block::Folded(hostile(), vec![Block::Text("folded".to_owned())]),
         ]
     }
 
@@ -201,15 +204,22 @@ mod tests {
             "Warning: <b>",
             "name ",
             "k = 1\n l = 2",
+            ": ________",
+            "|:\nfolded",
         ] {
             assert!(terminal.contains(part), "{part:?} in {terminal:?}");
         }
         for part in ["# \\<b\\> \\[2J \\# x\u{fffd}\\|", "## Releases\n\n| | |\n|---|---|\n| a |", "\n    k = 1\n     l = 2"] {
             assert!(md.contains(part), "{part:?} in {md:?}");
         }
-        for part in
-            ["<h2>Releases</h2>", "<dt>longer</dt><dd>b</dd>", "<h1>&lt;b&gt; [2J # x\u{fffd}|</h1>", "k = 1\n l = 2\n</pre>"]
-        {
+        for part in [
+            "<div class=\"signatures\">",
+            "<p>folded</p></details>",
+            "<h2>Releases</h2>",
+            "<dt>longer</dt><dd>b</dd>",
+            "<h1>&lt;b&gt; [2J # x\u{fffd}|</h1>",
+            "k = 1\n l = 2\n</pre>",
+        ] {
             assert!(page.contains(part), "{part:?} in {page}");
         }
         for form in [&terminal, &md, &page] {

@@ -116,3 +116,7 @@ impl Summary {
         blocks
     }
 }
+
+#[cfg(test)]
+#[path = "tests/plain.rs"]
+mod tests;

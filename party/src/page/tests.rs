@@ -123,6 +123,23 @@ async fn an_approval_keeps_the_owners_terms() {
 }
 
 #[tokio::test]
+async fn a_statement_is_a_page_to_print() {
+    let rig = Fixture::new();
+    rig.submit_hostile_job();
+    let (status, page) = rig.get(&format!("/jobs/{JOB}/statement")).await;
+    assert_eq!(status, StatusCode::OK);
+    for there in ["Particulars", "Signatures", "ledger head", &format!("href=\"/jobs/{JOB}/statement.css\"")] {
+        assert!(page.contains(there), "{there} in {page}");
+    }
+    assert!(!page.contains(HOSTILE) && !page.contains("<style>"), "{page}");
+    let (status, style) = rig.get(&format!("/jobs/{JOB}/statement.css")).await;
+    assert!(status == StatusCode::OK && style.contains(JOB) && style.contains("counter(pages)"), "{style}");
+    for lost in ["/jobs/x/statement", "/jobs/x/statement.css", &format!("/jobs/{}/statement", &JOB[..8])] {
+        assert_eq!(rig.get(lost).await.0, StatusCode::NOT_FOUND);
+    }
+}
+
+#[tokio::test]
 async fn a_rejection_needs_a_reason_and_ids_are_whole() {
     let rig = Fixture::new();
     rig.submit_hostile_job();

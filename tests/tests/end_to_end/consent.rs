@@ -266,6 +266,11 @@ fn a_job_ends_with_its_owners_permit() {
     assert_eq!((numbers(&cluster), state_at(&cluster, "a", &job).as_str()), (after, "revoked"));
     let again = cluster.run(&command("a", &["approve", &job, "--yes"]));
     assert_eq!(again.status.code(), Some(2));
+    // One scale on every surface.
+    let [budget, status] = ["budget", "status"].map(|command| json(&owner(&cluster, "a", &[command, "--json"])));
+    assert_eq!((&budget["scale"], &budget["scale"]["held_by_open_jobs"]), (&status["scale"], &Value::from(0.0)), "{status}");
+    let bar = owner(&cluster, "a", &["budget"]).lines().nth(1).expect("the bar").to_owned();
+    assert!(owner(&cluster, "a", &["status"]).contains(&bar), "{bar}");
     let dossier = owner(&cluster, "a", &["dossier"]);
     assert!(dossier.contains("## Composition") && dossier.contains("EC 17/2026"), "{dossier}");
 }
