@@ -6,7 +6,7 @@
 
 Starts a demo with its pages and opens the dashboard. Waits for traces to grow and a budget bar to move. Stops a party (SIGSTOP), whose
 name must appear and disappear again. Cancels a job with a hostile name and opens its report without a network. Checks a job that releases
-once, its report, and a party's page. Fails on any error in the browser's console. Writes screenshots at 1280 and 390 pixels, light and
+once, its report, and a party's page. Decides on a job there, within two screens of a phone, and opens its statement. Fails on any error in the browser's console. Writes screenshots at 1280 and 390 pixels, light and
 dark, to --out.
 """
 
@@ -180,6 +180,41 @@ def released(looker, folder, conclave, at):
     print(f"{result['job']} released once, and shows the share of noise")
 
 
+def consent(owner, folder, conclave):
+    """Has a job wait for hospital-a, decides on it at the party's page, and opens its statement."""
+    page, config = owner.page, folder / "hospital-a" / "party.toml"
+    config.write_text(config.read_text().replace('approve = "automatic"', 'approve = "manual"'))
+    os.kill(json.loads((folder / "hospital-a" / "ledger.sqlite.state").read_text())["pid"], signal.SIGHUP)
+    time.sleep(1)
+    listen = re.search(r'listen = "([^"]+)"', (folder / "coordinator" / "coordinator.toml").read_text()).group(1)
+    job = folder / "waiting.toml"
+    job.write_text(re.sub(r"epsilon = [0-9.]+", "epsilon = 20.0", (folder / "job.toml").read_text()))
+    at = ["--coordinator", f"https://{listen}", "--identity", folder / "alice" / "identity"]
+    subprocess.run([conclave, "submit", job, *at], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    page.get_by_role("link", name="Review and decide").first.wait_for()
+    page.get_by_role("link", name="Review and decide").first.click()
+    page.get_by_role("heading", name="What it costs").wait_for()
+    owner.shots("consent")
+    page.set_viewport_size(NARROW)
+    button = page.locator("details.choice > summary").first
+    box = button.bounding_box()
+    end = box["y"] + box["height"]
+    assert end <= 2 * NARROW["height"], f"the decision ends at {end} px, beyond two screens"
+    button.click()
+    owner.shots("consent-open")
+    page.get_by_role("button", name="Approve this job").click()
+    assert page.get_by_text("State:").count() == 0, "approved without the checklist"
+    for check in page.locator("fieldset input[type=checkbox]").all():
+        check.check()
+    page.get_by_label("Last day (UTC)").fill("2999-12-31")
+    page.get_by_role("button", name="Approve this job").click()
+    page.get_by_text("valid through 2999-12-31").wait_for()
+    page.get_by_role("link", name="Statement on this job").click()
+    page.get_by_role("heading", name="Particulars").wait_for()
+    owner.shots("statement")
+    print(f"the decision ends at {end:.0f} px of a phone's page")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conclave", default="target/debug/conclave", type=Path)
@@ -203,6 +238,7 @@ def main():
             dashboard(operator, folder, args.conclave)
             until("releases on the party's page", lambda: owner.page.get_by_text("released numbers").count() > 0)
             owner.shots("party")
+            consent(owner, folder, args.conclave)
             errors = operator.errors + owner.errors
         finally:
             browser.close()

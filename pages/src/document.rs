@@ -6,9 +6,13 @@
 use conclave_common::text::{lines, one_line, shown};
 use maud::{Markup, html};
 
-use crate::page::{Page, Style, Tone, document, notice};
+use crate::page::{Footer, Page, Style, Tone, document, notice, printed};
+use crate::shares::Shares;
 use crate::table::Table;
 use crate::text::plain;
+
+/// Blank for a signature in text.
+const RULE: &str = "________________________________";
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +35,12 @@ pub enum Block {
     Table(Table),
     /// Text shown verbatim.
     Verbatim(String),
+    /// A bar of the parts of a whole.
+    Shares(Shares),
+    /// Lines for signatures, each below its heading.
+    Signatures(Vec<String>),
+    /// Blocks that a page folds under a summary; text and Markdown show them under a heading.
+    Folded(String, Vec<Self>),
 }
 
 /// A name with its value.
@@ -64,6 +74,11 @@ pub fn text_within(blocks: &[Block], width: Option<usize>) -> String {
             }
             Block::Table(table) => format!("{}\n{}\n", wrapped("", &format!("{}:", table.caption()), width), table.text()),
             Block::Verbatim(text) => lines(text) + "\n\n",
+            Block::Shares(shares) => shares.text() + "\n",
+            Block::Signatures(names) => {
+                names.iter().map(|name| format!("  {}: {RULE}\n", one_line(name))).collect::<String>() + "\n"
+            }
+            Block::Folded(summary, blocks) => format!("{}:\n{}\n\n", one_line(summary), text(blocks)),
         };
     }
     out.truncate(out.trim_end().len());
@@ -95,6 +110,13 @@ pub fn markdown(blocks: &[Block]) -> String {
         // Indented code can't be ended by its content.
         Block::Verbatim(text) => indented(text),
         Block::Table(table) => indented(&table.text()),
+        Block::Shares(shares) => {
+            format!("**{}:** {}. {}", escaped(&shares.title), escaped(&shares.words()), escaped(&shares.caption))
+        }
+        Block::Signatures(names) => {
+            names.iter().map(|name| format!("{}: {}", escaped(name), escaped(RULE))).collect::<Vec<_>>().join("\n\n")
+        }
+        Block::Folded(summary, blocks) => format!("### {}\n\n{}", escaped(summary), markdown(blocks)),
     };
     blocks.iter().map(part).collect::<Vec<_>>().join("\n\n")
 }
@@ -130,14 +152,34 @@ pub fn html(blocks: &[Block]) -> Markup {
         Block::Table(table) => { (table.html()) }
         // Line by line: a name must not change the direction of the text after it.
         Block::Verbatim(text) => pre tabindex="0" { @for row in text.lines() { (line(row)) "\n" } },
+        Block::Shares(shares) => { (shares.html()) }
+        Block::Signatures(names) => div.signatures { @for name in names { div { p.rule {} p { (line(name)) } } } },
+        Block::Folded(summary, blocks) => details { summary { (line(summary)) } (html(blocks)) },
     } } }
 }
 
 /// Renders one self-contained HTML file with the document's title.
 #[must_use]
 pub fn file(blocks: &[Block]) -> String {
+    document(&Page { title: &title(blocks), style: Style::Embedded, script: None, body: &html(blocks) })
+}
+
+/// Renders one self-contained HTML file with a line at the foot of every printed page.
+#[must_use]
+pub fn printed_file(blocks: &[Block], footer: &Footer<'_>) -> String {
+    printed(&Page { title: &title(blocks), style: Style::Embedded, script: None, body: &html(blocks) }, footer)
+}
+
+/// Renders a document at a server that has the stylesheets at these addresses, with a line at the foot of every printed page.
+#[must_use]
+pub fn printed_page(blocks: &[Block], style: &str, footer: &Footer<'_>) -> String {
+    printed(&Page { title: &title(blocks), style: Style::At(style), script: None, body: &html(blocks) }, footer)
+}
+
+/// Returns the document's title on one line.
+fn title(blocks: &[Block]) -> String {
     let title = blocks.iter().find_map(|block| if let Block::Title(text) = block { Some(plain(text, 200)) } else { None });
-    document(&Page { title: &title.unwrap_or_default(), style: Style::Embedded, script: None, body: &html(blocks) })
+    title.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -161,6 +203,9 @@ mod tests {
             Block::Warning(hostile()),
             Block::Table(table),
             Block::Verbatim("k = 1\n\u{1b}l = 2".to_owned()),
+            Block::Shares(Shares { id: "b", title: hostile(), parts: Vec::new(), caption: hostile() }),
+            Block::Signatures(vec![hostile()]),
+            Block::Folded(hostile(), vec![Block::Text("folded".to_owned())]),
         ]
     }
 
@@ -173,15 +218,22 @@ mod tests {
             "Warning: <b>",
             "name ",
             "k = 1\n l = 2",
+            ": ________",
+            "|:\nfolded",
         ] {
             assert!(terminal.contains(part), "{part:?} in {terminal:?}");
         }
         for part in ["# \\<b\\> \\[2J \\# x\u{fffd}\\|", "## Releases\n\n| | |\n|---|---|\n| a |", "\n    k = 1\n     l = 2"] {
             assert!(md.contains(part), "{part:?} in {md:?}");
         }
-        for part in
-            ["<h2>Releases</h2>", "<dt>longer</dt><dd>b</dd>", "<h1>&lt;b&gt; [2J # x\u{fffd}|</h1>", "k = 1\n l = 2\n</pre>"]
-        {
+        for part in [
+            "<div class=\"signatures\">",
+            "<p>folded</p></details>",
+            "<h2>Releases</h2>",
+            "<dt>longer</dt><dd>b</dd>",
+            "<h1>&lt;b&gt; [2J # x\u{fffd}|</h1>",
+            "k = 1\n l = 2\n</pre>",
+        ] {
             assert!(page.contains(part), "{part:?} in {page}");
         }
         for form in [&terminal, &md, &page] {

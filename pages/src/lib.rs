@@ -9,6 +9,7 @@
 //!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each returns markup with title, description and numbers.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time in bounded memory, for live pages.
 //! - [`document`] has a document's blocks and renders them as text, Markdown and HTML; [`table`] does so for tables.
+//! - [`shares`] draws the parts of a whole, such as a budget, as one bar.
 //! - [`run`] has the figures of a run's result for all surfaces; [`ends`] has the ends of its intervals.
 //! - [`verdict`] has the verdict on an answer, and [`checks`] the names of its checks.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
@@ -34,6 +35,7 @@ pub mod page;
 pub mod plot;
 pub mod released;
 pub mod run;
+pub mod shares;
 pub mod site;
 mod stochastic_gradients;
 pub mod table;

@@ -35,13 +35,47 @@ pub struct Page<'a> {
 /// Renders the page as HTML. Whatever its parts show, the page has no character that acts on the display.
 #[must_use]
 pub fn document(page: &Page<'_>) -> String {
+    rendered(page, None)
+}
+
+/// The line at the foot of every printed page, beside the page's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Footer<'a> {
+    /// The text; characters other than letters, digits, blanks and `.,:-` are left out.
+    pub text: &'a str,
+    /// The address of the stylesheet [`Footer::style`] on the page's own server; used for [`Style::At`].
+    pub at: &'a str,
+}
+
+impl Footer<'_> {
+    /// Returns the stylesheet of the margin boxes: the text, and the number of the page of all.
+    #[must_use]
+    pub fn style(&self) -> String {
+        let safe = |c: &char| c.is_ascii_alphanumeric() || " .,:-".contains(*c);
+        let text: String = self.text.chars().filter(safe).take(160).collect();
+        let font = "font: 8pt system-ui, Arial, sans-serif; color: #444;";
+        format!(
+            "@page {{ margin: 16mm 16mm 18mm; @bottom-left {{ content: \"{text}\"; {font} }} \
+             @bottom-right {{ content: counter(page) \" / \" counter(pages); {font} }} }}\n"
+        )
+    }
+}
+
+/// Renders the page as HTML with a line at the foot of every printed page.
+#[must_use]
+pub fn printed(page: &Page<'_>, footer: &Footer<'_>) -> String {
+    rendered(page, Some(footer))
+}
+
+fn rendered(page: &Page<'_>, footer: Option<&Footer<'_>>) -> String {
+    let style = footer.map_or_else(|| STYLE.to_owned(), |footer| format!("{STYLE}{}", footer.style()));
     let markup = html! {
         (PreEscaped("<!doctype html>"))
         html lang="en" {
             head {
                 meta charset="utf-8";
                 @if page.style == Style::Embedded {
-                    meta http-equiv="Content-Security-Policy" content=(file_policy());
+                    meta http-equiv="Content-Security-Policy" content=(file_policy(&style));
                 }
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
@@ -49,8 +83,11 @@ pub fn document(page: &Page<'_>) -> String {
                 @if page.style == Style::Embedded { meta name="referrer" content="no-referrer"; }
                 title { (page.title) }
                 @match page.style {
-                    Style::Embedded => style { (PreEscaped(STYLE)) },
-                    Style::At(address) => link rel="stylesheet" href=(address);,
+                    Style::Embedded => style { (PreEscaped(style)) },
+                    Style::At(address) => {
+                        link rel="stylesheet" href=(address);
+                        @if let Some(footer) = footer { link rel="stylesheet" href=(footer.at); }
+                    }
                 }
                 @if let Some(address) = page.script { script src=(address) defer {} }
             }
@@ -64,8 +101,8 @@ pub fn document(page: &Page<'_>) -> String {
 }
 
 /// Returns the policy of a self-contained file: its own stylesheet by hash, and nothing else.
-fn file_policy() -> String {
-    let hash = STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
+fn file_policy(style: &str) -> String {
+    let hash = STANDARD.encode(Sha256::digest(style.as_bytes()));
     format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'")
 }
 
@@ -118,6 +155,20 @@ mod tests {
         let inside = text.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap_or_default();
         assert_eq!(inside, STYLE);
         assert!(!STYLE.contains('<'));
+    }
+
+    /// The policy admits exactly the embedded style, and no footer ends its text.
+    #[test]
+    fn a_printed_file_has_a_footer_on_every_page() {
+        let footer = Footer { text: "job 6f1c\"; } </style> \u{202e}x", at: "/print.css" };
+        let body = html! { p { "x" } };
+        let text = printed(&Page { title: "t", style: Style::Embedded, script: None, body: &body }, &footer);
+        let inside = text.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap_or_default();
+        let hash = STANDARD.encode(Sha256::digest(inside.as_bytes()));
+        assert!(text.contains(&hash) && inside.contains("content: \"job 6f1c  style x\";"), "{inside}");
+        assert!(inside.contains("counter(page) \" / \" counter(pages)"));
+        let served = printed(&Page { title: "t", style: Style::At("/style.css"), script: None, body: &body }, &footer);
+        assert!(served.contains("href=\"/print.css\"") && !served.contains("<style>"));
     }
 
     /// A part that forgets to sanitise a name does no harm: no control character and no bidirectional mark reaches the file.

@@ -18,6 +18,7 @@ use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::link::{Dial, IdentitySigner, Link, load_identity};
 use crate::operations::Prepared;
+use crate::permits::Permits;
 use crate::presence::{Announcement, BEAT};
 use crate::reload::{self, Reload};
 use crate::reply_delay::SandboxMeter;
@@ -162,10 +163,12 @@ pub(crate) async fn run_reloading(
     let presence = Announcement::new(&config.ledger);
     let answerer = answerer.observed_by(Box::new(presence.clone()));
     let decisions = ConsentStore::open(&config.ledger)?;
+    // Before anything is answered: what expired while the party was away is withdrawn.
+    let permits = Permits::open(&config.ledger)?;
     let (answers, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
     let operations = operations.show(presence.meters(), answers.clone(), &config.ledger);
     let mut tasks = JoinSet::new();
-    tasks.spawn(watch_decisions(decisions, answers.clone()));
+    tasks.spawn(watch_decisions(decisions, permits.clone(), answers.clone()));
     tasks.spawn(beat(presence.clone()));
     if let Some(reload) = reload {
         tasks.spawn(reload::watch(reload, config.clone(), answers.clone()));
@@ -180,7 +183,7 @@ pub(crate) async fn run_reloading(
         key: config.key,
         revoked: config.revoked.as_deref().map(RevokedFile::at),
     };
-    let mut link = Link { dial, answers, ready_file, presence };
+    let mut link = Link { dial, answers, ready_file, presence, permits };
     let (stop, mut stopping) = tokio::sync::watch::channel(false);
     let kept = {
         let keep = link.keep(&mut stopping);
@@ -219,18 +222,23 @@ async fn beat(presence: Announcement) {
     }
 }
 
-/// Polling interval for the owner's decisions.
+/// Polling interval for the owner's decisions and the ends of permits.
 const DECISIONS: Duration = Duration::from_millis(500);
 
-/// Notifies the answering thread of every decision by the owner, and whenever the version can't be read.
-async fn watch_decisions(store: ConsentStore, answers: AnswerHandle) {
+/// Notifies the answering thread of every decision by the owner and of every end of a permit, and whenever the version can't be read.
+async fn watch_decisions(store: ConsentStore, permits: Permits, answers: AnswerHandle) {
     let mut seen = None;
     let mut tick = tokio::time::interval(DECISIONS);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
         let version = store.version().ok();
-        if (version.is_none() || version != seen) && answers.consent_changed().await.is_err() {
+        let is_new = version.is_none() || version != seen;
+        if is_new && let Err(e) = permits.refresh() {
+            tracing::error!("permits can't be read: {e}");
+        }
+        let ended = permits.end_expired();
+        if (is_new || ended) && answers.consent_changed().await.is_err() {
             return;
         }
         seen = version;

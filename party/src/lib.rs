@@ -28,6 +28,7 @@ mod non_interference;
 mod operations;
 mod owner;
 mod page;
+mod permits;
 mod presence;
 mod reload;
 mod reply_delay;

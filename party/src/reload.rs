@@ -92,6 +92,8 @@ fn keys_for_restart(old: &PartyConfig, new: &PartyConfig) -> Vec<&'static str> {
         ("metrics", old.ops.metrics != new.ops.metrics),
         ("otlp", old.ops.otlp != new.ops.otlp),
         ("page", old.page != new.page),
+        ("organisation", old.organisation != new.organisation),
+        ("other_releases", old.other_releases != new.other_releases),
         ("secure", old.secure != new.secure),
         ("policy.columns", old.policy.columns != new.policy.columns),
         ("policy.reply_delay_ms", old.policy.reply_delay != new.policy.reply_delay),

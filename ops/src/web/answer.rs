@@ -97,6 +97,11 @@ pub fn picture(text: String) -> Response<Body> {
     response(StatusCode::OK, "image/svg+xml", text.into())
 }
 
+/// Builds an answer with a stylesheet.
+pub fn style(text: String) -> Response<Body> {
+    response(StatusCode::OK, "text/css; charset=utf-8", text.into())
+}
+
 /// Builds an answer with a static file of the pages.
 pub fn file(kind: &'static str, text: &'static str) -> Response<Body> {
     response(StatusCode::OK, kind, text.into())

@@ -23,7 +23,7 @@ mod visitor;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{file, html, missing, picture, refused, see_other};
+pub use answer::{file, html, missing, picture, refused, see_other, style};
 pub use connection::{HealthCheck, PageConnections, Slot};
 pub use form::{CSRF_FIELD, Fields};
 pub use site::Site;

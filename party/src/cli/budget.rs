@@ -1,15 +1,14 @@
 //! `conclave-party budget`.
 
 use clap::Args;
-use conclave_pages::document::{self, Block};
+use conclave_pages::document;
 
 use super::common::{Common, load};
 use crate::error::StartError;
 use crate::ledger_views::{Report, report_kept};
-use crate::owner::budget::facts;
+use crate::owner::Scale;
+use crate::owner::budget::blocks;
 use conclave_vault::ledger::{Ledger, LedgerError, LedgerSettings, reserve, reserve_units, written};
-
-const BAR: usize = 40;
 
 #[derive(Debug, Args)]
 pub(super) struct BudgetArgs {
@@ -31,7 +30,10 @@ pub(super) fn budget(args: &BudgetArgs) -> Result<(), StartError> {
         return add_reserve(&config.ledger_settings(), added, reason, common);
     }
     let report = report_kept(&config.ledger_settings())?;
-    common.print(&report, &text(&report))
+    let scale = Scale::new(&report, &config);
+    let mut object = serde_json::to_value(&report).map_err(|e| StartError::System(e.to_string()))?;
+    object["scale"] = scale.value();
+    common.print(&object, &text(&report, &scale))
 }
 
 /// Records the owner's act that raises the promised delta.
@@ -53,21 +55,23 @@ fn add_reserve(settings: &LedgerSettings, added: f64, reason: &str, common: &Com
     common.print(&serde_json::json!({ "epsilon": epsilon, "delta_promised": delta, "delta_reserve": reserved }), &text)
 }
 
-fn text(report: &Report) -> String {
-    let full = ((report.share_spent * BAR as f64).ceil() as usize).min(BAR);
-    let (bar, rest, share) = ("#".repeat(full), ".".repeat(BAR - full), 100.0 * report.share_spent);
-    let facts = document::text(&[Block::Facts(facts(report))]);
-    format!("{} [{bar}{rest}] {share:.2}% of the budget spent\n{facts}", report.party)
+fn text(report: &Report, scale: &Scale) -> String {
+    format!("{}, the data's budget over all jobs:\n{}", report.party, document::text(&blocks(report, scale, "budget")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::PartyConfig;
     use crate::ledger_views::IfAllCollude;
+    use crate::ledger_views::Units;
     use crate::ledger_views::report::{AnalystReport, JobReport};
 
+    const CONFIG: &str = "name = \"a\"\ncoordinator = \"https://c\"\nidentity = \"i\"\nledger = \"l\"\n[data]\npath = \"a.csv\"\n\
+                          [budget]\nepsilon = 8.0\ndelta = 1e-6\n";
+
     #[test]
-    fn the_bar_is_full_only_at_the_end() {
+    fn the_scale_stands_first_and_every_figure_below() {
         let mut report = Report {
             party: "a".into(),
             unit: "row, replace".into(),
@@ -104,6 +108,7 @@ mod tests {
             }],
             if_all_collude: None,
             masked_jobs: Vec::new(),
+            units: Units { whole: 8 << 48, remaining: 6 << 48, promised: 2 << 48 },
             analysts: vec![AnalystReport {
                 analyst: "alice".into(),
                 jobs: 2,
@@ -113,8 +118,16 @@ mod tests {
                 mu_squared_cap: None,
             }],
         };
+        let config = PartyConfig::parse(CONFIG, std::path::Path::new("/etc")).expect("a configuration");
+        let text = |report: &Report| super::text(report, &Scale::new(report, &config));
         let shown = text(&report);
-        assert!(shown.contains("[##########..............................] 25.00%"), "{shown}");
+        assert!(
+            shown.contains(
+                "[##########//////////....................]  # spent 25.0%   / held by 1 open job 25.0%   . left 50.0%"
+            ),
+            "{shown}"
+        );
+        assert!(shown.contains("\n  Room for one more job of ε "), "{shown}");
         assert!(shown.contains("may still spend mu^2 0.500000: epsilon 5.500000 is the room for one more job"), "{shown}");
         assert!(shown.contains("7.250000 is the largest epsilon") && shown.contains("about 50 iterations remaining"), "{shown}");
         // The line is shown only if there is a figure.
@@ -133,7 +146,7 @@ mod tests {
             shown.contains("2e-8 of delta spent by blocks") && shown.contains("promise   epsilon = 8 at delta = 1.1e-6"),
             "{shown}"
         );
-        report.share_spent = 1.0;
-        assert!(text(&report).contains(&format!("[{}]", "#".repeat(BAR))));
+        report.units.remaining = 0;
+        assert!(text(&report).contains(&format!("[{}]", "#".repeat(40))) && text(&report).contains("No room for one more job"));
     }
 }

@@ -10,12 +10,14 @@ use super::common::Common;
 use super::decide::{ApproveArgs, RefuseArgs};
 use super::run::RunArgs;
 use super::statement::StatementArgs;
-use super::{answer, audit, backup, budget, decide, doctor, init, jobs, ledger, pin, renew, run, statement, status, verify};
+use super::{
+    answer, audit, backup, budget, decide, doctor, dossier, init, jobs, ledger, pin, renew, run, statement, status, verify,
+};
 use crate::error::StartError;
 
 /// A data owner's daemon: answers a coordinator's queries about its local records, within a privacy budget.
 #[derive(Debug, Parser)]
-#[command(name = "conclave-party", version, no_binary_name = true)]
+#[command(name = "conclave-party", bin_name = "conclave-party", version, no_binary_name = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -83,6 +85,9 @@ enum Command {
     Answer(answer::AnswerArgs),
     /// Print a statement on a job: its queries and releases, its guarantees and their limits.
     Statement(StatementArgs),
+    /// Print a dossier on this party for security and ethics reviewers: the topics of NIST SP 800-226, each with the command that
+    /// checks it again. Works while the party runs.
+    Dossier(dossier::DossierArgs),
 }
 
 /// Runs the command line. `args` are the arguments without the program's name.
@@ -121,6 +126,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Verify(args) => verify::verify(&args),
         Command::Answer(args) => answer::answer(&args),
         Command::Statement(args) => statement::statement(&args),
+        Command::Dossier(args) => dossier::dossier(&args),
     };
     match done {
         Ok(()) | Err(StartError::HungUp) => ExitCode::SUCCESS,
@@ -128,5 +134,16 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
             terminal::print_error(&format_args!("conclave-party: {error}"));
             ExitCode::from(error.exit_code())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_names_the_program() {
+        let refused = Cli::try_parse_from(["approve"]).expect_err("a job is missing").to_string();
+        assert!(refused.contains("Usage: conclave-party approve"), "{refused}");
     }
 }

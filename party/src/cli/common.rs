@@ -13,7 +13,7 @@ use crate::error::StartError;
 #[derive(Debug, Args)]
 pub(super) struct Common {
     /// The party's configuration file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "CONCLAVE_PARTY_CONFIG")]
     pub(super) config: PathBuf,
     /// Print one JSON object on standard output; `run` writes its log as JSON lines instead.
     #[arg(long)]

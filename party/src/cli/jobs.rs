@@ -35,8 +35,9 @@ fn line(job: &JobView, config: &PartyConfig) -> String {
         State::Closed if job.is_masked() => " (masked: it can never be reopened)".to_owned(),
         _ => String::new(),
     };
+    let permit = job.permit().map(|permit| format!("; {}", permit.words())).unwrap_or_default();
     format!(
-        "{}  {:<8}  {:?} of {}, submitted {}; {} numbers, epsilon {}{reason}",
+        "{}  {:<8}  {:?} of {}, submitted {}; {} numbers, epsilon {}{permit}{reason}",
         request.job,
         job.state().as_str(),
         job.name(),
@@ -59,6 +60,7 @@ pub(super) fn value(job: &JobView, config: &PartyConfig) -> Value {
         "decision": request.decided.as_ref().map(|d| json!({
             "decision": d.standing.as_str(), "time": d.time, "by": d.decider, "reason": d.reason,
         })),
+        "permit": job.permit(),
         "opened": job.totals.as_ref().map(|t| &t.opened),
         "closed": job.totals.as_ref().and_then(|t| t.closed.as_ref()),
         "aggregation": job.spec.as_ref().map(|_| if job.is_masked() { "secure" } else { "local" }),

@@ -9,6 +9,7 @@ mod command;
 mod common;
 mod decide;
 mod doctor;
+mod dossier;
 mod init;
 mod jobs;
 mod ledger;

@@ -2,7 +2,7 @@
 //! CA.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use conclave_proto::ca;
@@ -10,10 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::common::{Common, load, print, print_json};
 use super::member_list::{MemberList, member_line};
-use crate::config::PartyConfig;
 use crate::error::StartError;
-use crate::link::load_identity;
-use conclave_vault::secure::Fingerprint;
+use crate::owner::papers::own_fingerprint;
 
 #[derive(Debug, Args)]
 pub(super) struct PinArgs {
@@ -77,16 +75,4 @@ pub(super) fn pin(args: &PinArgs) -> Result<(), StartError> {
         args.common.config.display(),
         list.to_toml(name).trim_end()
     ))
-}
-
-fn own_fingerprint(config: &PartyConfig) -> Result<Fingerprint, StartError> {
-    let file = config.identity.join("certificate.pem");
-    let read = |file: &Path| fs::read_to_string(file).map_err(|e| StartError::Input(format!("{}: {e}", file.display())));
-    if !file.exists() {
-        // Not signed yet: the certificate will be for the existing key.
-        return Ok(Fingerprint(ca::digest_of_key(&read(&config.key)?)?));
-    }
-    // Loaded as by the daemon, which checks that key, certificate and name match.
-    load_identity(&config.identity, &config.key, &config.name)?;
-    Ok(Fingerprint(ca::key_digest(&read(&file)?)?))
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use conclave_pages::document::{self, Block, fact};
+use conclave_pages::text::thousands;
 use conclave_proto::ca;
 use serde_json::json;
 
@@ -11,8 +12,8 @@ use super::common::{Common, load, print, print_json};
 use super::jobs;
 use crate::config::PartyConfig;
 use crate::error::StartError;
-use crate::ledger_views::{Report, report_kept};
-use crate::owner::{State, figure, jobs as all, masked, pending_job, unit_of_privacy};
+use crate::ledger_views::report_kept;
+use crate::owner::{JobView, Scale, State, jobs as all, masked, pending_job, unit_of_privacy};
 use crate::presence::{Presence, Standing, clock_warning, running};
 use conclave_vault::answer::ReplyCounts;
 use conclave_vault::config::Approve;
@@ -109,6 +110,7 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
             "protects": config.budget.unit.to_string(),
             "unit_of_privacy": unit_of_privacy(config.budget.unit),
             "budget": ledger.as_ref().ok(),
+            "scale": ledger.as_ref().ok().map(|report| Scale::new(report, config).value()),
             "ledger_error": ledger.as_ref().err().map(ToString::to_string),
             "jobs": jobs.iter().map(|job| jobs::value(job, config)).collect::<Vec<_>>(),
             "awaiting": waiting,
@@ -117,8 +119,11 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
         }));
     }
     let mut facts = Vec::new();
+    let mut scale = Vec::new();
     if let Ok(report) = &ledger {
-        facts.push(fact("budget", budget(report)));
+        let of = Scale::new(report, config);
+        scale = vec![Block::Shares(of.shares("budget")), Block::Text(of.in_epsilon())];
+        facts.push(fact("released", format!("{} numbers in {} jobs", thousands(report.queries), report.jobs)));
         facts.extend(report.if_all_collude.as_ref().map(|collude| fact("collusion", masked::total_if_all_collude(collude))));
         facts.extend(report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::status));
     }
@@ -132,9 +137,12 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     {
         facts.push(fact("replies", format!("{held} held to the reply delay, {overruns} of them late")));
     }
+    let terms = |job: &JobView| Some(fact("permit", format!("job {}: {}", job.request.job, job.permit()?.words())));
+    facts.extend(jobs.iter().filter(|job| job.is_live()).filter_map(terms));
     facts.push(fact("privacy", unit_of_privacy(config.budget.unit)));
     facts.extend(expires.map(|expires| fact("identity", format!("certificate valid until {expires}"))));
     let mut blocks = vec![Block::Heading(format!("{}: {}", config.name, attached(daemon.as_ref(), config))), Block::Facts(facts)];
+    blocks.extend(scale);
     blocks.extend(warnings.into_iter().map(Block::Warning));
     print(&document::text(&blocks))
 }
@@ -147,18 +155,6 @@ fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {
     }
     let attached = if *attached { "attached" } else { "not attached" };
     format!("running since {started} (process {pid}), {attached} to {} since {since}", config.coordinator)
-}
-
-fn budget(r: &Report) -> String {
-    format!(
-        "epsilon {} of {} at delta {}; {:.2}% spent, {} numbers in {} jobs",
-        figure(r.epsilon_spent),
-        figure(r.epsilon_budget),
-        figure(r.delta_promised),
-        100.0 * r.share_spent,
-        r.queries,
-        r.jobs
-    )
 }
 
 /// Returns the certificate's end date as `YYYY-MM-DD`, and its warnings.

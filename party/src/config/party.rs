@@ -48,6 +48,10 @@ pub struct PartyConfig {
     pub secure: SecureSettings,
     /// Logs and metrics.
     pub ops: Settings,
+    /// The organisation's full name, for statements.
+    pub organisation: Option<String>,
+    /// Other publications from the same data, declared by the owner: no budget here covers them.
+    pub other_releases: Vec<String>,
     /// Address of the owner's page on the loopback interface; `None` for no page.
     pub page: Option<SocketAddr>,
 }

@@ -16,6 +16,8 @@ pub(crate) struct JobRow {
     pub(crate) opened_ms: i64,
     /// Time when it was last closed or, for a masked job, ended by an unlock; `None` while it is open.
     pub(crate) closed_ms: Option<i64>,
+    /// True if the owner has refreshed the data since it was entered: it is never charged again.
+    pub(crate) is_refreshed: bool,
     pub(crate) cap: (String, String),
     pub(crate) queries: u64,
     pub(crate) charge: u64,
@@ -30,7 +32,8 @@ pub(crate) fn job_rows(connection: &Connection) -> Result<Vec<JobRow>, LedgerErr
     let ended = ended_by_unlocks(connection)?;
     let mut select = connection.prepare(
         "SELECT j.seq, j.job, j.analyst, j.spec_digest, j.spec_toml, j.time_ms, iif(e.kind = 'close', e.time_ms, NULL), j.cap_epsilon,
-                j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge, t.slack, t.draws
+                j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge, t.slack, t.draws,
+                EXISTS (SELECT 1 FROM events r WHERE r.kind = 'refresh' AND r.seq > j.seq)
          FROM jobs j JOIN totals t ON t.job = j.seq
          LEFT JOIN events e ON e.seq = (SELECT max(seq) FROM events WHERE job = j.seq AND kind IN ('open', 'close'))
          ORDER BY j.seq",
@@ -52,6 +55,7 @@ pub(crate) fn job_rows(connection: &Connection) -> Result<Vec<JobRow>, LedgerErr
             last_charge: row.get(12)?,
             slack: row.get(13)?,
             draws: row.get(14)?,
+            is_refreshed: row.get(15)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

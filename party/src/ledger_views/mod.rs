@@ -19,7 +19,8 @@ pub(crate) use inspect::{RECENTLY, inspect};
 pub(crate) use job_history::{Charged, Entered, JobReader};
 pub(crate) use job_totals::{JobRow, job_rows};
 pub(crate) use listing::{Listed, Listing, list};
-pub(crate) use report::{Report, report, report_kept};
+pub(crate) use moment::latest_entry_ms;
+pub(crate) use report::{Report, Units, report, report_kept};
 pub(crate) use report_masked::{IfAllCollude, MaskedJob, MaskedMember};
 
 #[cfg(test)]

@@ -75,6 +75,20 @@ pub(crate) struct Report {
     /// Spending under full collusion of the other parties of masked jobs; `None` if no job is masked and no limit is set.
     pub if_all_collude: Option<IfAllCollude>,
     pub masked_jobs: Vec<MaskedJob>,
+    /// Exact figures of mu², of which the others are roundings.
+    #[serde(skip)]
+    pub units: Units,
+}
+
+/// The budget in units of 2^-48 mu².
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Units {
+    /// The whole budget, after the slack for discrete noise.
+    pub whole: u64,
+    /// The remaining part.
+    pub remaining: u64,
+    /// The part of it that the caps of open jobs promise to them.
+    pub promised: u64,
 }
 
 /// The figures of an open job.
@@ -173,6 +187,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         analysts: analysts(settings, &rows)?,
         if_all_collude: if_all_collude(&connection, settings, &rows, &masked_jobs)?,
         masked_jobs,
+        units: Units { whole: filter.limit_units(), remaining, promised },
     })
 }
 
@@ -241,9 +256,9 @@ fn cap_units(settings: &LedgerSettings, row: &JobRow) -> Result<u64, LedgerError
     Ok(PrivacyFilter::new(&cap)?.limit_units())
 }
 
-/// Returns the units of mu² that open jobs may still spend by their caps.
+/// Returns the units of mu² that open jobs may still spend by their caps, as the ledger counts them when it admits a job.
 fn promised(settings: &LedgerSettings, rows: &[JobRow]) -> Result<u64, LedgerError> {
-    rows.iter().filter(|row| row.closed_ms.is_none()).try_fold(0_u64, |sum, row| {
+    rows.iter().filter(|row| row.closed_ms.is_none() && !row.is_refreshed).try_fold(0_u64, |sum, row| {
         let spent = row.charge.saturating_add(row.reserved);
         Ok(sum.saturating_add(cap_units(settings, row)?.saturating_sub(spent)))
     })

@@ -25,6 +25,8 @@ use super::dial::Dial;
 use super::frames::{Frames, Open};
 use super::pauses::{After, Pauses};
 use super::renewal::{POLL_EVERY, Renewal};
+use crate::owner::permit::PermitError;
+use crate::permits::Permits;
 use crate::presence::Announcement;
 use conclave_vault::answer::thread::{AnswerHandle, Gone};
 use conclave_vault::answer::{MAX_JOB_ID, ReplySender};
@@ -54,6 +56,8 @@ pub(crate) struct Link {
     pub(crate) ready_file: Option<PathBuf>,
     /// Announces whether this party is attached.
     pub(crate) presence: Announcement,
+    /// The ends of the owner's permits.
+    pub(crate) permits: Permits,
 }
 
 impl Link {
@@ -226,15 +230,41 @@ impl Link {
             }
             Some(Body::Query(query)) => {
                 *stage = Stage::Settled;
+                if let Err(why) = self.permits.check(&query.job) {
+                    self.end_expired().await?;
+                    // A full outbox holds frames that are newer than the coordinator's wait for this one.
+                    let _ = outbox.try_send(self.refusal(query.job, &why));
+                    return Ok(Ok(()));
+                }
                 self.answers.query(strip_if_too_long(query), received, outbox).await?;
             }
-            Some(Body::OpenJob(open)) => self.answers.open(open, received, outbox).await?,
+            Some(Body::OpenJob(open)) => {
+                if self.permits.check(&open.job).is_err() {
+                    self.end_expired().await?;
+                }
+                self.answers.open(open, received, outbox).await?;
+            }
             Some(Body::Roster(piece)) => self.answers.roster(piece, outbox).await?,
             Some(Body::CloseJob(close)) => self.answers.close(close).await?,
             Some(Body::AskBudget(ask)) => self.answers.ask_budget(ask, outbox).await?,
             Some(Body::Heartbeat(_)) | None => {}
         }
         Ok(Ok(()))
+    }
+
+    /// Withdraws the consent to jobs whose permit has expired, and has them closed.
+    async fn end_expired(&self) -> Result<(), Gone> {
+        let permits = self.permits.clone();
+        // A failure is logged; the queries of these jobs are refused all the same.
+        let _ = tokio::task::spawn_blocking(move || permits.end_expired()).await;
+        self.answers.consent_changed().await
+    }
+
+    /// Builds the refusal of a job whose permit has expired.
+    fn refusal(&self, job: String, why: &PermitError) -> v1::PartyFrame {
+        let party = &self.dial.party;
+        let reason = format!("the consent to this job was revoked by the owner of {party}: {why}");
+        frame(Body::JobRefused(v1::JobRefused { job, code: ErrorCode::Revoked.as_str().into(), reason }))
     }
 
     fn ready(&mut self) {
@@ -359,6 +389,10 @@ fn frame(body: Body) -> v1::PartyFrame {
 fn lost(why: String) -> Fault {
     Fault::new(ErrorCode::Unreachable, why)
 }
+
+#[cfg(test)]
+#[path = "tests/permit.rs"]
+mod permit_tests;
 
 #[cfg(test)]
 mod tests {

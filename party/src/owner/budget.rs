@@ -1,15 +1,22 @@
 //! The state of the data's budget, as its owner reads it at the terminal and on the party's page.
 
-use conclave_pages::document::{Fact, fact};
+use conclave_pages::document::{Block, Fact, fact};
 use conclave_pages::text::thousands;
 
 use super::figure::figure;
+use super::scale::Scale;
 use crate::ledger_views::Report;
 
 const ROWS: &str = ": where a person has several rows, the guarantee is weaker for that person";
 
+/// Returns the state of the budget: its one scale, the same in epsilon, and all other figures folded.
+pub(crate) fn blocks(r: &Report, scale: &Scale, id: &'static str) -> Vec<Block> {
+    let other = "Other figures".to_owned();
+    vec![Block::Shares(scale.shares(id)), Block::Text(scale.in_epsilon()), Block::Folded(other, vec![Block::Facts(facts(r))])]
+}
+
 /// Returns the facts of a report; those of reserves, collusion, open jobs and analysts only where they exist.
-pub(crate) fn facts(r: &Report) -> Vec<Fact> {
+fn facts(r: &Report) -> Vec<Fact> {
     let (spent, of, delta, zcdp) = (r.epsilon_spent, r.epsilon_budget, r.delta, r.epsilon_zcdp);
     let mut facts = vec![
         fact("epsilon", format!("{spent:.6} spent of {of} at delta = {delta} (by zCDP {zcdp:.6})")),

@@ -10,6 +10,7 @@ use crate::error::StartError;
 use conclave_vault::consent::{ConsentError, ConsentStore, Request, Standing};
 use conclave_vault::ledger::LedgerError;
 
+use super::permit::Permit;
 use super::totals::{JobTotals, job_totals};
 
 /// The state of a job, for the owner.
@@ -80,6 +81,11 @@ impl JobView {
         self.spec.as_ref().map_or("(not readable)", |spec| spec.name.as_str())
     }
 
+    /// Returns the owner's terms of the approval, if there are any that this version can read.
+    pub(crate) fn permit(&self) -> Option<Permit> {
+        self.request.permit.as_deref().and_then(|stored| Permit::read(stored).ok())
+    }
+
     pub(crate) fn spent(&self) -> Spent {
         self.totals.as_ref().map(|t| t.spent).unwrap_or_default()
     }
@@ -128,7 +134,7 @@ pub(crate) fn find(ledger: &Path, id: &str) -> Result<JobView, StartError> {
 /// Reconstructs a request from the ledger, without a decision.
 fn request_of(totals: &JobTotals) -> Request {
     let JobTotals { job, analyst, digest, spec_toml, opened, .. } = totals.clone();
-    Request { job, analyst, digest, spec_toml, asked: opened, decided: None }
+    Request { job, analyst, digest, spec_toml, asked: opened, decided: None, permit: None }
 }
 
 fn open(ledger: &Path) -> Result<ConsentStore, StartError> {

@@ -15,8 +15,10 @@ use conclave_vault::consent::{ConsentStore, Decider, Standing};
 use conclave_vault::data::{DataError, Shard};
 
 use super::figure::figure;
+use super::inquiries::{Inquiry, merged};
 use super::jobs::JobView;
 use super::masked;
+use super::permit::Permit;
 use super::text::{describe, unit_of_privacy};
 use super::worst_case::{WorstCase, analyst_remaining, worst_case};
 
@@ -78,12 +80,20 @@ fn blocks(unit: PrivacyUnit, members: Vec<Fact>, job: &JobView, worst: &WorstCas
     blocks
 }
 
-/// Records the owner's decision on a job; the running party acts on it within a second.
+/// Records the owner's decision on a job, an approval with its terms; the running party acts on it within a second.
 ///
 /// # Errors
 /// Fails if the job's state does not allow that decision, or if the database fails.
-pub(crate) fn decide(config: &PartyConfig, job: &str, decision: Standing, reason: &str) -> Result<(), StartError> {
-    Ok(ConsentStore::open(&config.ledger)?.decide(job, decision, Decider::Owner, reason)?)
+pub(crate) fn decide(
+    config: &PartyConfig,
+    job: &str,
+    decision: Standing,
+    reason: &str,
+    permit: Option<&Permit>,
+) -> Result<(), StartError> {
+    let permit = permit.filter(|permit| !permit.is_empty()).map(serde_json::to_string).transpose();
+    let permit = permit.map_err(|e| StartError::System(e.to_string()))?;
+    Ok(ConsentStore::open(&config.ledger)?.decide_under(job, decision, Decider::Owner, reason, permit.as_deref())?)
 }
 
 /// Returns warnings about the records for live jobs, each with its job. Loads the data only if there are live jobs. Unreadable
@@ -107,15 +117,28 @@ pub(crate) fn try_warnings(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec
         return Ok(Vec::new());
     }
     let shard = Arc::new(Shard::load(&config.data, config.policy.columns.as_deref())?);
-    let found = live.into_iter().filter_map(|job| Some(warnings_of(&config.name, &shard, job, job.spec.as_ref()?)));
-    Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
+    let mut found = Vec::new();
+    for (job, spec) in live.into_iter().filter_map(|job| Some((job, job.spec.as_ref()?))) {
+        let warnings = inquiries_of(&config.name, &shard, spec)?;
+        found.extend(warnings.iter().flat_map(Inquiry::warnings).map(|warning| format!("job {}: {warning}", job.request.job)));
+    }
+    Ok(found)
 }
 
-fn warnings_of(party: &str, shard: &Arc<Shard>, job: &JobView, spec: &JobSpec) -> Result<Vec<String>, DataError> {
+/// Returns the findings about the records under one job, merged by their remedies.
+///
+/// # Errors
+/// Fails if the data can't be read.
+pub(crate) fn try_inquiries(config: &PartyConfig, job: &JobView) -> Result<Vec<Inquiry>, DataError> {
+    let Some(spec) = &job.spec else { return Ok(Vec::new()) };
+    inquiries_of(&config.name, &Arc::new(Shard::load(&config.data, config.policy.columns.as_deref())?), spec)
+}
+
+fn inquiries_of(party: &str, shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Inquiry>, DataError> {
     let found = screen_columns(shard, Some(spec))?.into_iter().chain(screen_job(shard, spec)?);
     let weak = spec.privacy.warnings([(party, Some(shard.units()))]);
-    let found = weak.into_iter().chain(found.map(|concern| concern.to_string()));
-    Ok(found.map(|warning| format!("job {}: {warning}", job.request.job)).collect())
+    let weak = weak.into_iter().map(|warning| (warning, String::new()));
+    Ok(merged(weak.chain(found.map(|concern| (concern.found, concern.remedy.to_owned())))))
 }
 
 #[cfg(test)]
@@ -157,8 +180,15 @@ mod tests {
         let text = |spec: JobSpec, stranger: &str| {
             let worst = worst_case(&spec, 0, &report, None).unwrap();
             let (analyst, asked) = (stranger.to_owned(), "2026-03-01".to_owned());
-            let request =
-                Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: MEAN_TOML.into(), asked, decided: None };
+            let request = Request {
+                job: JOB.into(),
+                analyst,
+                digest: [7; 32],
+                spec_toml: MEAN_TOML.into(),
+                asked,
+                decided: None,
+                permit: None,
+            };
             document::text(&blocks(budget().unit, Vec::new(), &JobView { request, spec: Some(spec), totals: None }, &worst))
         };
         let (shown, honest) = (text(spec, HOSTILE), text(honest, "alice"));
@@ -177,7 +207,15 @@ mod tests {
         let worst = worst_case(&spec, 0, &report(&path, "h-0", &budget()).unwrap(), None).unwrap();
         let members = masked::members(&spec, "h-0", &SecureSettings { peers: Peers::Ca, ..SecureSettings::default() });
         let (analyst, asked) = ("alice".to_owned(), "2026-03-01".to_owned());
-        let request = Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: masked_toml(5, 1), asked, decided: None };
+        let request = Request {
+            job: JOB.into(),
+            analyst,
+            digest: [7; 32],
+            spec_toml: masked_toml(5, 1),
+            asked,
+            decided: None,
+            permit: None,
+        };
         let text = document::text(&blocks(budget().unit, members, &JobView { request, spec: Some(spec), totals: None }, &worst));
         let collude = worst.if_all_collude.unwrap();
         let instead = format!("would be {} instead of {} at", figure(collude.data_epsilon), figure(worst.data_epsilon_after));

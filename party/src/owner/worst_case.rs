@@ -26,6 +26,8 @@ pub(crate) struct WorstCase {
     pub(crate) data_delta: f64,
     /// Share of the budget, as mu², spent after this job.
     pub(crate) share_after: f64,
+    /// mu² that this job may still spend.
+    pub(crate) more_mu_squared: f64,
     /// True if the data's budget or the analyst's cap, not the job's own, would end it.
     pub(crate) ended_early: bool,
     /// The worst case under full collusion, for a masked job.
@@ -111,6 +113,7 @@ pub(crate) fn worst_case(
         data_epsilon_budget: whole.epsilon,
         data_delta: whole.delta,
         share_after: (data / report.mu_squared_budget).min(1.0),
+        more_mu_squared: more,
         ended_early: more < remaining,
         if_all_collude: all_collude(spec, report, more),
     })

@@ -12,39 +12,49 @@ use conclave_pages::site::{self, Served};
 use conclave_pages::text::{plain, plain_name};
 use maud::{Markup, html};
 
+use super::decision::{self, REASON};
+use super::request;
 use super::state::{PageState, Shared, message_page};
 use super::warnings::Warnings;
 use crate::config::PartyConfig;
-use crate::owner::{JobView, State as JobState, find, masked, pending_job};
+use crate::ledger_views::report_kept;
+use crate::owner::inquiries::Inquiry;
+use crate::owner::permit::Permit;
+use crate::owner::{JobView, State as JobState, Summary, find, masked, pending_job};
 use conclave_vault::consent::Standing;
-
-const REASON: usize = 1000;
 
 /// A job with the information shown to the owner.
 struct ShownJob {
     job: JobView,
+    summary: Option<Summary>,
     document: Result<Vec<Block>, String>,
-    warnings: Vec<String>,
+    inquiries: Vec<Inquiry>,
 }
 
 /// Reads a job by its full id. Checks the data if a decision is due, as `conclave-party approve` does.
 fn load(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<ShownJob> {
     let job = find(&config.ledger, id).ok().filter(|job| job.request.job == id)?;
     let worst = pending_job::worst_case_of(config, &job);
+    let report = report_kept(&config.ledger_settings()).ok();
+    let summary = worst.as_ref().ok().zip(report).and_then(|(worst, report)| Summary::new(config, &report, &job, worst));
     let document = worst.map(|worst| pending_job::document(config, &job, &worst)).map_err(|e| e.to_string());
-    let warnings = match job.state() {
+    let inquiries = match job.state() {
         JobState::Awaiting => warnings.of(config, &job),
         _ => Vec::new(),
     };
-    Some(ShownJob { job, document, warnings })
+    Some(ShownJob { job, summary, document, inquiries })
 }
 
 pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Visitor>, Path(id): Path<String>) -> Response {
     let reading = move || load(&shared.config, &shared.warnings, &id);
     let Ok(Some(shown)) = tokio::task::spawn_blocking(reading).await else { return unknown() };
     let body = body(&shown, &visitor.csrf);
+    let title = match (&shown.summary, shown.job.state()) {
+        (Some(summary), JobState::Awaiting) => plain_name(&summary.title),
+        _ => format!("Job {}", plain_name(shown.job.name())),
+    };
     web::html(site::render(&Served {
-        title: &format!("Job {}", plain_name(shown.job.name())),
+        title: &title,
         parents: &[("/", "The party")],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),
@@ -54,9 +64,30 @@ pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Vi
 }
 
 fn body(shown: &ShownJob, csrf: &str) -> Markup {
-    let (job, word) = (&shown.job, (web::CSRF_FIELD, csrf));
-    let at = |act: &str| format!("/jobs/{}/{act}", job.request.job);
-    let warnings: Vec<Block> = shown.warnings.iter().cloned().map(Block::Warning).collect();
+    let job = &shown.job;
+    let is_due = job.state() == JobState::Awaiting;
+    let cost = shown.summary.as_ref().and_then(|summary| summary.scale.job_percent());
+    html! {
+        @if !is_due { (decided(job)) }
+        @if let Some(summary) = &shown.summary { (request::summary(summary)) }
+        @if let Err(why) = &shown.document {
+            (notice(Tone::Warning, "This job can't be assessed", &html! { p { (plain(why, REASON)) } }, false))
+        }
+        @if is_due {
+            h2 { "Check before you decide" }
+            (request::inquiries(&job.request.analyst, &shown.inquiries))
+            (decision::forms(&job.request.job, (web::CSRF_FIELD, csrf), shown.document.is_ok().then_some(cost.as_deref().unwrap_or("its part"))))
+        }
+        p { a href={ "/jobs/" (job.request.job) "/statement" } { "Statement on this job, to print and file" } }
+        @if let Ok(blocks) = &shown.document {
+            details { summary { "All details, in technical words" } (document::html(blocks)) }
+        }
+        details { summary { "The job file as signed by its analyst" } (document::html(&[Block::Verbatim(job.request.spec_toml.clone())])) }
+    }
+}
+
+/// States the decision on a job, its terms, and whether its end is permanent.
+fn decided(job: &JobView) -> Markup {
     html! {
         p { "State: " b { (job.state().as_str()) }
             @if let Some(decided) = &job.request.decided {
@@ -64,31 +95,18 @@ fn body(shown: &ShownJob, csrf: &str) -> Markup {
                 @if !decided.reason.is_empty() { ": " (plain(&decided.reason, REASON)) }
             }
         }
+        @if let Some(permit) = job.permit() { p { "Terms: " (plain(&permit.words(), REASON)) "." } }
         @if job.is_masked() && matches!(job.state(), JobState::Closed | JobState::Rejected | JobState::Revoked) {
             p { "Its end is permanent: " (masked::NEVER_REOPENED) "." }
         }
-        @match &shown.document {
-            Ok(blocks) => { (document::html(blocks)) }
-            Err(why) => { (notice(Tone::Warning, "This job can't be assessed", &html! { p { (plain(why, REASON)) } }, false)) }
-        }
-        (document::html(&warnings))
-        @if job.state() == JobState::Awaiting {
-            h2 { "Your decision" }
-            p { "It is recorded permanently, and the running party acts on it within a second. Spent budget is never refunded." }
-            div.decide {
-                @if shown.document.is_ok() { (site::form(&at("approve"), word, &html! { button { "Approve this job" } })) }
-                (site::form(&at("reject"), word, &html! {
-                    p { label for="reason" { "Reason, shown to the analyst" } br; input type="text" id="reason" name="reason" required maxlength=(REASON); }
-                    button.danger { "Reject it" }
-                }))
-            }
-        }
-        details { summary { "The job file as signed by its analyst" } (document::html(&[Block::Verbatim(job.request.spec_toml.clone())])) }
     }
 }
 
-pub(super) async fn approve(State(shared): Shared, Path(id): Path<String>) -> Response {
-    decide(&shared, id, Standing::Approved, String::new()).await
+pub(super) async fn approve(State(shared): Shared, Path(id): Path<String>, Extension(fields): Extension<Fields>) -> Response {
+    match decision::permit(&fields) {
+        Ok(permit) => decide(&shared, id, Standing::Approved, String::new(), permit).await,
+        Err(why) => message_page("Not approved", &html! { p { (plain(&why.to_string(), REASON)) "." } }, web::refused),
+    }
 }
 
 pub(super) async fn reject(State(shared): Shared, Path(id): Path<String>, Extension(fields): Extension<Fields>) -> Response {
@@ -100,10 +118,10 @@ pub(super) async fn reject(State(shared): Shared, Path(id): Path<String>, Extens
             web::refused,
         );
     }
-    decide(&shared, id, Standing::Rejected, reason).await
+    decide(&shared, id, Standing::Rejected, reason, Permit::default()).await
 }
 
-async fn decide(shared: &Arc<PageState>, id: String, decision: Standing, reason: String) -> Response {
+async fn decide(shared: &Arc<PageState>, id: String, decision: Standing, reason: String, permit: Permit) -> Response {
     let config = shared.config.clone();
     let done = tokio::task::spawn_blocking(move || {
         let Some(job) = find(&config.ledger, &id).ok().filter(|job| job.request.job == id) else { return Ok(None) };
@@ -111,7 +129,7 @@ async fn decide(shared: &Arc<PageState>, id: String, decision: Standing, reason:
             // A job that can't be assessed can't be approved.
             pending_job::worst_case_of(&config, &job).map_err(|e| e.to_string())?;
         }
-        pending_job::decide(&config, &id, decision, &reason).map_err(|e| e.to_string())?;
+        pending_job::decide(&config, &id, decision, &reason, Some(&permit)).map_err(|e| e.to_string())?;
         tracing::info!(job = %id, "{} at the party's page", decision.as_str());
         Ok(Some(id))
     });

@@ -6,11 +6,14 @@
 //! thread stores the components of answer times in memory without waiting, and only this page reads them. Its only action is a
 //! decision, the same as `conclave-party approve` and `reject`. Nothing it shows is sent anywhere automatically.
 
+mod decision;
 mod job;
 mod overview;
 mod read;
+mod request;
 mod routes;
 mod state;
+mod statement;
 mod times;
 mod warnings;
 

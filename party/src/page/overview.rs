@@ -9,7 +9,7 @@ use conclave_ops::web::events::{self, Snapshot};
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::document::{self, Block};
 use conclave_pages::page::{Tone, notice};
-use conclave_pages::plot::{self, Budget};
+use conclave_pages::plot;
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, Table};
 use conclave_pages::text::{name, plain, thousands};
@@ -22,7 +22,7 @@ use super::state::{FRESH, PageState, Shared, message_page};
 use super::times;
 use crate::config::PartyConfig;
 use crate::ledger_views::Listed;
-use crate::owner::{State as JobState, budget::facts, figure, masked};
+use crate::owner::{Scale, State as JobState, budget, figure, masked};
 
 const DAYS: usize = 14;
 const JOBS: usize = 50;
@@ -72,7 +72,7 @@ fn parts(shared: &PageState, facts: &Facts) -> Vec<(&'static str, Markup)> {
     let mut parts = vec![("state", state(config, facts))];
     if let Ok(ledger) = &facts.ledger {
         parts.push(("waiting", waiting(&ledger.jobs)));
-        parts.push(("budget", budget(ledger)));
+        parts.push(("budget", budget_part(ledger, config)));
         parts.push(("days", days(&ledger.days)));
         parts.push(("jobs", all(ledger, config)));
         parts.push(("releases", last(ledger)));
@@ -110,20 +110,14 @@ fn waiting(jobs: &[crate::owner::JobView]) -> Markup {
     }
 }
 
-fn budget(ledger: &Ledger) -> Markup {
+fn budget_part(ledger: &Ledger, config: &PartyConfig) -> Markup {
     let r = &ledger.report;
-    let bar = |id, words, spent: f64| {
-        plot::budget(&Budget { id, party: words, spent: spent.min(r.epsilon_budget), projected: None, limit: r.epsilon_budget })
-    };
     html! {
         h2 { "The data's budget, over all jobs, permanent" }
-        (bar("gdp", "Epsilon, Gaussian DP", r.epsilon_spent))
-        (bar("zcdp", "The same by zCDP", r.epsilon_zcdp))
-        (document::html(&[Block::Facts(facts(r))]))
+        (document::html(&budget::blocks(r, &Scale::new(r, config), "budget-bar")))
         @for job in r.masked_jobs.iter().filter(|job| job.open) {
             details { summary { "Masked job " (plain(&job.job, 80)) ": members and key" } (document::html(&[Block::Facts(masked::status(job))])) }
         }
-        p.note { "zCDP is a looser accounting of the same releases; the budget is enforced by Gaussian DP." }
     }
 }
 

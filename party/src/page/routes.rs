@@ -12,7 +12,7 @@ use maud::html;
 
 use super::state::{PageState, message_page};
 use super::warnings::Warnings;
-use super::{job, overview};
+use super::{job, overview, statement};
 use crate::config::PartyConfig;
 use conclave_vault::answer::answer_timing::OwnTimes;
 
@@ -32,6 +32,8 @@ pub(crate) fn pages(config: PartyConfig, times: OwnTimes) -> Router {
         .route("/events", get(overview::events))
         .route("/audit.svg", get(overview::audit))
         .route("/jobs/{id}", get(job::page))
+        .route("/jobs/{id}/statement", get(statement::page))
+        .route("/jobs/{id}/statement.css", get(statement::style))
         .route("/jobs/{id}/approve", post(job::approve))
         .route("/jobs/{id}/reject", post(job::reject))
         .route("/style.css", get(|| async { web::file("text/css; charset=utf-8", page::STYLE) }))

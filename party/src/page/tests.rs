@@ -84,7 +84,20 @@ async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
         assert!(!page.contains(HOSTILE) && page.contains("&lt;script&gt;") && !page.contains('\u{202e}'), "{page}");
     }
     let page = rig.get(&at).await.1;
-    for there in ["worst case", "SHA-256", "one row", "name=\"csrf\" value=\"word\"", "Approve this job", "Reject it"] {
+    for there in [
+        "worst case",
+        "SHA-256",
+        "one row",
+        "name=\"csrf\" value=\"word\"",
+        "Approve this job",
+        "Reject it",
+        "No record leaves.",
+        "after this job, at most",
+        "this job, at most",
+        "<summary>Approve: spend up to ",
+        "type=\"checkbox\" id=\"check-bounds\" required",
+        "name=\"until\"",
+    ] {
         assert!(page.contains(there), "{there} in {page}");
     }
     assert_eq!(rig.standing(), Some(Standing::Awaiting));
@@ -92,6 +105,38 @@ async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
     assert_eq!(rig.standing(), Some(Standing::Approved));
     assert!(!rig.get(&at).await.1.contains("Approve this job"));
     assert_eq!(rig.post(&format!("{at}/reject"), &[("reason", "late")]).await, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn an_approval_keeps_the_owners_terms() {
+    let rig = Fixture::new();
+    rig.submit_hostile_job();
+    let at = format!("/jobs/{JOB}");
+    for (field, value) in [("until", "2020-01-01"), ("until", "soon"), ("purpose", "a\nb")] {
+        assert_eq!(rig.post(&format!("{at}/approve"), &[(field, value)]).await, StatusCode::CONFLICT);
+    }
+    assert_eq!(rig.standing(), Some(Standing::Awaiting));
+    let terms = [("purpose", HOSTILE), ("reference", "EC 17/2026"), ("until", "2999-12-31")];
+    assert_eq!(rig.post(&format!("{at}/approve"), &terms).await, StatusCode::SEE_OTHER);
+    let page = rig.get(&at).await.1;
+    assert!(page.contains("reference: EC 17/2026; valid through 2999-12-31 (UTC)") && !page.contains(HOSTILE), "{page}");
+}
+
+#[tokio::test]
+async fn a_statement_is_a_page_to_print() {
+    let rig = Fixture::new();
+    rig.submit_hostile_job();
+    let (status, page) = rig.get(&format!("/jobs/{JOB}/statement")).await;
+    assert_eq!(status, StatusCode::OK);
+    for there in ["Particulars", "Signatures", "ledger head", &format!("href=\"/jobs/{JOB}/statement.css\"")] {
+        assert!(page.contains(there), "{there} in {page}");
+    }
+    assert!(!page.contains(HOSTILE) && !page.contains("<style>"), "{page}");
+    let (status, style) = rig.get(&format!("/jobs/{JOB}/statement.css")).await;
+    assert!(status == StatusCode::OK && style.contains(JOB) && style.contains("counter(pages)"), "{style}");
+    for lost in ["/jobs/x/statement", "/jobs/x/statement.css", &format!("/jobs/{}/statement", &JOB[..8])] {
+        assert_eq!(rig.get(lost).await.0, StatusCode::NOT_FOUND);
+    }
 }
 
 #[tokio::test]
@@ -117,7 +162,7 @@ async fn releases_are_counted_by_day_and_shown() {
     ledger.open_job(&entry(JOB, rig.config.budget)).unwrap();
     ledger.charge(JOB, 0, &[key(0, 1, 1 << 20), key(1, 2, 1 << 20)]).unwrap();
     let first = rig.get("/").await.1;
-    assert!(first.contains("; 2 in total") && first.contains("Privacy budget of Epsilon, Gaussian DP"), "{first}");
+    assert!(first.contains("; 2 in total") && first.contains("held by 1 open job <b>"), "{first}");
     // Read while the ledger is open, without counting anything twice.
     ledger.charge(JOB, 1, &[key(0, 3, 1 << 20)]).unwrap();
     tokio::time::sleep(FRESH).await;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::PartyConfig;
+use crate::owner::inquiries::Inquiry;
 use crate::owner::{JobView, pending_job};
 use conclave_vault::data::{DataError, Stamp};
 
@@ -17,16 +18,16 @@ pub(super) struct Warnings(Mutex<Cache>);
 #[derive(Debug, Default)]
 struct Cache {
     stamp: Option<Stamp>,
-    of_job: HashMap<String, Vec<String>>,
+    of_job: HashMap<String, Vec<Inquiry>>,
 }
 
 impl Warnings {
     /// Returns the warnings about a pending job. Blocks: it reads files and waits for other readers.
-    pub(super) fn of(&self, config: &PartyConfig, job: &JobView) -> Vec<String> {
-        self.cached_or(config, &job.request.job, || pending_job::try_warnings(config, std::slice::from_ref(job)))
+    pub(super) fn of(&self, config: &PartyConfig, job: &JobView) -> Vec<Inquiry> {
+        self.cached_or(config, &job.request.job, || pending_job::try_inquiries(config, job))
     }
 
-    fn cached_or(&self, config: &PartyConfig, id: &str, load: impl FnOnce() -> Result<Vec<String>, DataError>) -> Vec<String> {
+    fn cached_or(&self, config: &PartyConfig, id: &str, load: impl FnOnce() -> Result<Vec<Inquiry>, DataError>) -> Vec<Inquiry> {
         // Locked while the data are loaded, so that there is no second copy. A load that panicked leaves the cache unchanged.
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Stamped before loading: a file that changes meanwhile is loaded again.
@@ -47,7 +48,7 @@ impl Warnings {
                 }
                 warnings
             }
-            Err(e) => vec![pending_job::unread(&e)],
+            Err(e) => vec![Inquiry { found: vec![pending_job::unread(&e)], remedy: String::new() }],
         }
     }
 }
@@ -58,6 +59,10 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+
+    fn inquiry(found: String) -> Inquiry {
+        Inquiry { found: vec![found], remedy: String::new() }
+    }
 
     fn config(folder: &std::path::Path) -> PartyConfig {
         let text = "name = \"a\"\ncoordinator = \"https://c\"\nidentity = \"i\"\nledger = \"l\"\n[data]\npath = \"a.csv\"\n\
@@ -70,8 +75,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (config, warnings, loads) = (config(folder.path()), Warnings::default(), AtomicUsize::new(0));
         let ask = |id: &str| {
-            let load = || Ok(vec![format!("load {}", loads.fetch_add(1, Ordering::Relaxed))]);
-            warnings.cached_or(&config, id, load)
+            let load = || Ok(vec![inquiry(format!("load {}", loads.fetch_add(1, Ordering::Relaxed)))]);
+            warnings.cached_or(&config, id, load).into_iter().flat_map(|inquiry| inquiry.found).collect::<Vec<_>>()
         };
         // Without a file there is no stamp to cache by.
         assert_eq!([ask("x"), ask("x")], [["load 0"], ["load 1"]]);
@@ -92,7 +97,7 @@ mod tests {
         let (config, warnings) = (config(folder.path()), Warnings::default());
         std::fs::write(&config.data.path, "height\n150\n").unwrap();
         let missing = || Err(DataError::Unreadable { file: config.data.path.clone(), reason: "cut off".to_owned() });
-        assert!(warnings.cached_or(&config, "x", missing)[0].contains("can't be read"));
+        assert!(warnings.cached_or(&config, "x", missing)[0].found[0].contains("can't be read"));
         assert!(warnings.cached_or(&config, "x", || Ok(Vec::new())).is_empty());
         assert!(warnings.cached_or(&config, "x", missing).is_empty());
     }

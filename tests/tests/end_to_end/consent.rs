@@ -224,3 +224,53 @@ fn an_unpublished_count_is_guessed_or_the_job_is_refused() {
         .expect("a count");
     assert_eq!(counts, 0);
 }
+
+/// The terms of an approval are shown and stored; after the last day the job ends for good, and a restart changes nothing.
+#[test]
+fn a_job_ends_with_its_owners_permit() {
+    let mut cluster = cluster(&["a", "b"], &["a"], "");
+    let spec = study::job(&["a", "b"], &format!("chains = 2\ndraws = 100000\n{NO_SEARCH}"), PRIVACY);
+    let job = cluster.submit_only(&spec.replace("radius = 0.08", "radius = 0.001"));
+    cluster.wait_status(&job, PATIENCE, "the owner", |s| awaits(s, &["a"]));
+    let past = cluster.run(&command("a", &["approve", &job, "--yes", "--until", "2020-01-01"]));
+    assert_eq!(past.status.code(), Some(2));
+    let terms =
+        ["approve", &job[..8], "--yes", "--json", "--reference", "EC 17/2026", "--purpose", "care", "--until", "2999-12-31"];
+    let approved = json(&owner(&cluster, "a", &terms));
+    assert_eq!(approved["permit"]["until"], "2999-12-31");
+    assert!(approved["scale"]["left"].is_number() && approved["right_guesses_of_100"]["this_job"].is_number(), "{approved}");
+    cluster.wait_status(&job, PATIENCE, "some draws", |s| s["draws"].as_u64() > Some(10));
+    for shown in [owner(&cluster, "a", &["status"]), owner(&cluster, "a", &["statement", &job]), owner(&cluster, "a", &["jobs"])]
+    {
+        assert!(shown.contains("reference: EC 17/2026; valid through 2999-12-31 (UTC)"), "{shown}");
+    }
+    let act: String = cluster
+        .ledger(0)
+        .query_row("SELECT body FROM events WHERE kind = 'approve'", [], |row| row.get(0))
+        .expect("the approval");
+    assert_eq!(json(&act)["permit"]["reference"], "EC 17/2026");
+
+    // The last day is over.
+    let decisions = cluster.path("a").join("ledger.sqlite.consent");
+    let store = rusqlite::Connection::open(decisions).expect("the decisions");
+    store.execute("UPDATE decisions SET permit = replace(permit, '2999-12-31', '2026-01-01')", []).expect("an earlier day");
+    drop(store);
+    let status = cluster.wait_status(&job, PATIENCE, "the end", |s| s["error_code"] == "revoked");
+    let error = status["error"].as_str().expect("a reason");
+    assert!(error.contains("permit_expired: the owner's permit for this job ended on 2026-01-01"), "{error}");
+    until("closed", PATIENCE, || state_at(&cluster, "a", &job) == "revoked");
+    let after = numbers(&cluster);
+    cluster.kill_party(0);
+    cluster.start_party(0);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!((numbers(&cluster), state_at(&cluster, "a", &job).as_str()), (after, "revoked"));
+    let again = cluster.run(&command("a", &["approve", &job, "--yes"]));
+    assert_eq!(again.status.code(), Some(2));
+    // One scale on every surface.
+    let [budget, status] = ["budget", "status"].map(|command| json(&owner(&cluster, "a", &[command, "--json"])));
+    assert_eq!((&budget["scale"], &budget["scale"]["held_by_open_jobs"]), (&status["scale"], &Value::from(0.0)), "{status}");
+    let bar = owner(&cluster, "a", &["budget"]).lines().nth(1).expect("the bar").to_owned();
+    assert!(owner(&cluster, "a", &["status"]).contains(&bar), "{bar}");
+    let dossier = owner(&cluster, "a", &["dossier"]);
+    assert!(dossier.contains("## Composition") && dossier.contains("EC 17/2026"), "{dossier}");
+}

@@ -262,7 +262,8 @@ fn check_masked(secure: Option<&SecureSettings>, party: &str, spec: &JobSpec) ->
     }
 }
 
-fn invalid(message: String) -> Fault {
+/// Returns the fault of an invalid request.
+pub(super) fn invalid(message: String) -> Fault {
     Fault::new(ErrorCode::InvalidInput, message)
 }
 

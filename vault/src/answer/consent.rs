@@ -12,7 +12,7 @@ use super::answerer::Answerer;
 use super::open::Opening;
 use super::reply::{ReplySender, reply};
 use crate::config::Policy;
-use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
+use crate::consent::{ConsentError, ConsentStore, Decided, Decider, Standing};
 use crate::ledger::{DataStanding, LedgerError};
 use crate::ports::Observer;
 use crate::text::clip;
@@ -55,11 +55,13 @@ impl Answerer {
     /// Enters a decision on a job into the ledger, whose chain of hashes keeps it.
     pub(super) fn enter_decision(&mut self, job: &str, act: &str) -> Result<(), LedgerError> {
         let Some(store) = &self.consent.store else { return Ok(()) };
-        let decided = store.request(job).ok().and_then(|request| request.decided);
-        let particulars = match decided {
-            Some(d) => serde_json::json!({ "by": d.decider, "decided": d.time, "reason": d.reason }),
-            None => serde_json::json!({}),
-        };
+        let request = store.request(job).ok();
+        let (decided, permit) = request.map_or((None, None), |request| (request.decided, request.permit));
+        let words = |d: Decided| serde_json::json!({ "by": d.decider, "decided": d.time, "reason": d.reason });
+        let mut particulars = decided.map_or_else(|| serde_json::json!({}), words);
+        if let Some(permit) = permit {
+            particulars["permit"] = serde_json::from_str(&permit).unwrap_or(permit.into());
+        }
         self.ledger.enter_act(act, Some(job), &particulars)
     }
 
@@ -130,11 +132,9 @@ impl Answerer {
         let entered = self.ledger.state().jobs().iter().filter(|job| job.open).map(|job| job.id.clone());
         let open: BTreeSet<String> = entered.chain(self.jobs.keys().cloned()).collect();
         for job in open {
-            match self.stands(&job) {
-                Ok(Standing::Approved) => {}
-                Ok(_) => self.withdraw(&job),
-                // Without readable decisions there is no consent.
-                Err(_) => self.withdraw(&job),
+            // Without readable decisions there is no consent.
+            if self.stands(&job) != Ok(Standing::Approved) {
+                self.withdraw(&job);
             }
         }
     }
@@ -168,13 +168,8 @@ impl Answerer {
 
     fn stands(&self, job: &str) -> Result<Standing, ()> {
         let Some(store) = &self.consent.store else { return Ok(Standing::Approved) };
-        match store.standing(job) {
-            Ok(standing) => Ok(standing.unwrap_or(Standing::Awaiting)),
-            Err(e) => {
-                tracing::error!("your decisions can't be read, so no job has your consent: {e}");
-                Err(())
-            }
-        }
+        let standing = store.standing(job).map(|standing| standing.unwrap_or(Standing::Awaiting));
+        standing.map_err(|e| tracing::error!("your decisions can't be read, so no job has your consent: {e}"))
     }
 
     fn withdraw(&mut self, job: &str) {
@@ -223,14 +218,15 @@ pub(super) fn refusal(job: String, fault: &Fault) -> Body {
 }
 
 fn fault(error: ConsentError) -> Fault {
-    match error {
-        ConsentError::Changed(_) => Fault::new(ErrorCode::Conflict, error.to_string()),
-        ConsentError::Crowded(_) | ConsentError::CrowdedBy(..) => Fault::new(ErrorCode::Policy, error.to_string()),
-        ConsentError::TooLong => Fault::new(ErrorCode::InvalidInput, error.to_string()),
+    let code = match error {
+        ConsentError::Changed(_) => ErrorCode::Conflict,
+        ConsentError::Crowded(_) | ConsentError::CrowdedBy(..) => ErrorCode::Policy,
+        ConsentError::TooLong => ErrorCode::InvalidInput,
         // Only the owner may know what failed; the log has it.
         _ => {
             tracing::error!("your decisions can't be read: {error}");
-            Fault::new(ErrorCode::Internal, "the party can't read its owner's decisions")
+            return Fault::new(ErrorCode::Internal, "the party can't read its owner's decisions");
         }
-    }
+    };
+    Fault::new(code, error.to_string())
 }

@@ -15,7 +15,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 
 use super::active_job::{ActiveJob, NewJob};
-use super::admission::{Admitted, Course, Decision, Facts, LedgerFacts, OpenJobs, admit, columns_held};
+use super::admission::{Admitted, Course, Decision, Facts, LedgerFacts, OpenJobs, admit, columns_held, invalid};
 use super::answerer::{Answerer, LONGEST_WORD};
 use super::faults::{MAX_JOB_ID, ledger_fault};
 use super::masking::Masking;
@@ -244,8 +244,4 @@ impl Answerer {
 
 fn millis(delay: Duration) -> f64 {
     delay.as_secs_f64() * 1e3
-}
-
-fn invalid(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
 }

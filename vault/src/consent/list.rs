@@ -21,6 +21,8 @@ pub struct Request {
     pub asked: String,
     /// The last decision.
     pub decided: Option<Decided>,
+    /// The owner's terms of the approval, a JSON object, also once the approval is withdrawn.
+    pub permit: Option<String>,
 }
 
 /// A decision.
@@ -49,7 +51,8 @@ impl Request {
 }
 
 const SELECT: &str = "
-SELECT r.job, r.analyst, r.spec_digest, r.spec_toml, r.asked, d.decision, d.time, d.decider, d.reason
+SELECT r.job, r.analyst, r.spec_digest, r.spec_toml, r.asked, d.decision, d.time, d.decider, d.reason,
+  (SELECT permit FROM decisions WHERE job = r.job AND decision = 'approved' AND permit IS NOT NULL ORDER BY number DESC LIMIT 1)
 FROM requests r LEFT JOIN decisions d ON d.number = (SELECT max(number) FROM decisions WHERE job = r.job)";
 
 impl ConsentStore {
@@ -102,5 +105,6 @@ fn read_request(row: &Row<'_>) -> rusqlite::Result<Request> {
         spec_toml: row.get(3)?,
         asked: row.get(4)?,
         decided,
+        permit: row.get(9)?,
     })
 }

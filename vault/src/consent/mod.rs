@@ -13,7 +13,7 @@ mod standing;
 mod store;
 
 pub use error::ConsentError;
-pub use list::Request;
+pub use list::{Decided, Request};
 pub use standing::{Decider, Standing};
 pub use store::ConsentStore;
 

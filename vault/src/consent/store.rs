@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use conclave_proto::v1;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::error::ConsentError;
 use super::standing::{Decider, Standing};
@@ -13,6 +13,8 @@ use conclave_ops::private_files::{close_to_others, with_suffix};
 
 /// Version of the tables, in SQLite's `user_version`.
 const FORMAT: i32 = 1;
+/// Version once a permit is stored: software that knows no permits would not end them, and opens no such file.
+const WITH_PERMITS: i32 = 2;
 /// SQLite's `application_id`: "CLCO".
 const APPLICATION: i32 = 0x434c_434f;
 /// Jobs that may wait for a decision at one time; beyond, a job is refused.
@@ -40,6 +42,11 @@ CREATE TABLE decisions (
 ) STRICT;
 CREATE INDEX decisions_of_job ON decisions (job, number);
 ";
+/// The owner's terms of an approval, a JSON object.
+const PERMITS: &str = "ALTER TABLE decisions ADD COLUMN permit TEXT";
+
+/// The outcome of an act: a failure of the database, or a refusal, or what was entered.
+type Entered<T> = rusqlite::Result<Result<T, ConsentError>>;
 
 /// The open file of decisions. Several processes may have it open.
 #[derive(Debug)]
@@ -68,23 +75,37 @@ impl ConsentStore {
         Ok(store)
     }
 
+    /// Runs an act within one transaction, which is committed where the act succeeds.
+    fn within<T>(&mut self, act: impl FnOnce(&Transaction<'_>) -> Entered<T>) -> Result<T, ConsentError> {
+        let run = || {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = act(&transaction)?;
+            if done.is_ok() {
+                transaction.commit()?
+            }
+            Ok(done)
+        };
+        run().map_err(|e| ConsentError::failed(&self.path, &e))?
+    }
+
     fn prepare(&mut self) -> Result<(), ConsentError> {
         let path = self.path.clone();
-        let failed = |e: rusqlite::Error| ConsentError::failed(&path, &e);
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-        let (application, format) = (pragma("application_id").map_err(failed)?, pragma("user_version").map_err(failed)?);
-        let tables: u64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
-        match (application, format, tables) {
-            (APPLICATION, FORMAT, _) => return Ok(()),
-            (0, 0, 0) => {}
-            _ => return Err(ConsentError::Foreign(path)),
-        }
-        transaction.execute_batch(TABLES).map_err(failed)?;
-        transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
-        transaction.pragma_update(None, "user_version", FORMAT).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
-        close_to_others(&path).map_err(|e| ConsentError::Failed { file: path.clone(), reason: e.to_string() })
+        self.within(|transaction| {
+            let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+            let tables: u64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            match (pragma("application_id")?, pragma("user_version")?, tables) {
+                (APPLICATION, FORMAT | WITH_PERMITS, _) if transaction.prepare("SELECT permit FROM decisions").is_ok() => {
+                    return Ok(Ok(()));
+                }
+                (APPLICATION, FORMAT, _) => {}
+                (0, 0, 0) => transaction.execute_batch(TABLES)?,
+                _ => return Ok(Err(ConsentError::Foreign(path.clone()))),
+            }
+            transaction.execute_batch(PERMITS)?;
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", FORMAT)?;
+            Ok(close_to_others(&path).map_err(|e| ConsentError::Failed { file: path.clone(), reason: e.to_string() }))
+        })
     }
 
     /// Enters a job that the coordinator requests, unless it is there, and returns its standing.
@@ -96,45 +117,33 @@ impl ConsentStore {
         if request.spec_toml.len() > LONGEST_JOB {
             return Err(ConsentError::TooLong);
         }
-        let path = self.path.clone();
-        let failed = |e: rusqlite::Error| ConsentError::failed(&path, &e);
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let known: Option<(String, [u8; 32])> = transaction
-            .query_row("SELECT analyst, spec_digest FROM requests WHERE job = ?1", [&request.job], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .optional()
-            .map_err(failed)?;
-        if let Some((analyst, known)) = known {
-            if known != *digest || analyst != request.analyst {
-                return Err(ConsentError::Changed(request.job.clone()));
+        let v1::OpenJob { job, analyst, spec_toml, .. } = request;
+        self.within(|transaction| {
+            let known = transaction
+                .query_row("SELECT analyst = ?2 AND spec_digest = ?3 FROM requests WHERE job = ?1", (job, analyst, digest), |row| row.get(0))
+                .optional()?;
+            match known {
+                Some(true) => return Ok(Ok(standing(transaction, job)?.unwrap_or(Standing::Awaiting))),
+                Some(false) => return Ok(Err(ConsentError::Changed(job.clone()))),
+                None => {}
             }
-            return standing(&transaction, &request.job).map_err(failed);
-        }
-        let awaiting: u64 = transaction
-            .query_row("SELECT count(*) FROM requests WHERE job NOT IN (SELECT job FROM decisions)", [], |row| row.get(0))
-            .map_err(failed)?;
-        let theirs: u64 = transaction
-            .query_row(
-                "SELECT count(*) FROM requests WHERE analyst = ?1 AND job NOT IN (SELECT job FROM decisions)",
-                [&request.analyst],
-                |row| row.get(0),
-            )
-            .map_err(failed)?;
-        if awaiting >= MOST_AWAITING {
-            return Err(ConsentError::Crowded(awaiting));
-        }
-        if theirs >= MOST_AWAITING_OF_ONE {
-            return Err(ConsentError::CrowdedBy(request.analyst.clone(), theirs));
-        }
-        transaction
-            .execute(
+            let (awaiting, theirs): (u64, u64) = transaction.query_row(
+                "SELECT count(*), count(*) FILTER (WHERE analyst = ?1) FROM requests WHERE job NOT IN (SELECT job FROM decisions)",
+                [analyst],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
+            if awaiting >= MOST_AWAITING {
+                return Ok(Err(ConsentError::Crowded(awaiting)));
+            }
+            if theirs >= MOST_AWAITING_OF_ONE {
+                return Ok(Err(ConsentError::CrowdedBy(analyst.clone(), theirs)));
+            }
+            transaction.execute(
                 "INSERT INTO requests (job, analyst, spec_digest, spec_toml, asked) VALUES (?1, ?2, ?3, ?4, ?5)",
-                (&request.job, &request.analyst, digest, &request.spec_toml, clock::now()),
-            )
-            .map_err(failed)?;
-        transaction.commit().map_err(failed)?;
-        Ok(Standing::Awaiting)
+                (job, analyst, digest, spec_toml, clock::now()),
+            )?;
+            Ok(Ok(Standing::Awaiting))
+        })
     }
 
     /// Returns a job's standing; `None` for one that was never requested.
@@ -142,12 +151,7 @@ impl ConsentStore {
     /// # Errors
     /// A failure of the database.
     pub fn standing(&self, job: &str) -> Result<Option<Standing>, ConsentError> {
-        let failed = |e: rusqlite::Error| ConsentError::failed(&self.path, &e);
-        let known: bool = self
-            .connection
-            .query_row("SELECT EXISTS (SELECT 1 FROM requests WHERE job = ?1)", [job], |row| row.get(0))
-            .map_err(failed)?;
-        if known { standing(&self.connection, job).map(Some).map_err(failed) } else { Ok(None) }
+        standing(&self.connection, job).map_err(|e| ConsentError::failed(&self.path, &e))
     }
 
     /// Enters a decision: approves or rejects a waiting job, revokes an approved one.
@@ -156,27 +160,36 @@ impl ConsentStore {
     /// [`ConsentError::Unknown`] for a job that was never requested, [`ConsentError::Stands`] where the job's standing does not allow the
     /// decision; a failure of the database.
     pub fn decide(&mut self, job: &str, decision: Standing, decider: Decider, reason: &str) -> Result<(), ConsentError> {
+        self.decide_under(job, decision, decider, reason, None)
+    }
+
+    /// Enters a decision with the owner's terms, a JSON object that the store does not interpret.
+    ///
+    /// # Errors
+    /// As [`ConsentStore::decide`].
+    pub fn decide_under(
+        &mut self,
+        job: &str,
+        decision: Standing,
+        decider: Decider,
+        reason: &str,
+        permit: Option<&str>,
+    ) -> Result<(), ConsentError> {
         let from = if decision == Standing::Revoked { Standing::Approved } else { Standing::Awaiting };
-        let path = self.path.clone();
-        let failed = |e: rusqlite::Error| ConsentError::failed(&path, &e);
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let known: bool = transaction
-            .query_row("SELECT EXISTS (SELECT 1 FROM requests WHERE job = ?1)", [job], |row| row.get(0))
-            .map_err(failed)?;
-        if !known {
-            return Err(ConsentError::Unknown(job.to_owned()));
-        }
-        let stands = standing(&transaction, job).map_err(failed)?;
-        if stands != from {
-            return Err(ConsentError::Stands { job: job.to_owned(), standing: stands, decision });
-        }
-        transaction
-            .execute(
-                "INSERT INTO decisions (job, time, decision, decider, reason) VALUES (?1, ?2, ?3, ?4, ?5)",
-                (job, clock::now(), decision.as_str(), decider.as_str(), reason),
-            )
-            .map_err(failed)?;
-        transaction.commit().map_err(failed)
+        self.within(|transaction| {
+            let Some(standing) = standing(transaction, job)? else { return Ok(Err(ConsentError::Unknown(job.to_owned()))) };
+            if standing != from {
+                return Ok(Err(ConsentError::Stands { job: job.to_owned(), standing, decision }));
+            }
+            transaction.execute(
+                "INSERT INTO decisions (job, time, decision, decider, reason, permit) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                (job, clock::now(), decision.as_str(), decider.as_str(), reason, permit),
+            )?;
+            if permit.is_some() {
+                transaction.pragma_update(None, "user_version", WITH_PERMITS)?;
+            }
+            Ok(Ok(()))
+        })
     }
 
     /// Returns a number that changes when another process or connection has changed the file.
@@ -198,10 +211,11 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Reads the last decision; one of a later version, which this one cannot read, is no approval.
-fn standing(connection: &Connection, job: &str) -> rusqlite::Result<Standing> {
-    let last: Option<String> = connection
-        .query_row("SELECT decision FROM decisions WHERE job = ?1 ORDER BY number DESC LIMIT 1", [job], |row| row.get(0))
-        .optional()?;
-    Ok(last.map_or(Standing::Awaiting, |text| Standing::parse(&text).unwrap_or(Standing::Rejected)))
+/// Reads a job's standing by its last decision; `None` for a job that was never requested. A decision of a later version, which this one
+/// cannot read, is no approval.
+fn standing(connection: &Connection, job: &str) -> rusqlite::Result<Option<Standing>> {
+    const LAST: &str =
+        "SELECT (SELECT decision FROM decisions WHERE job = ?1 ORDER BY number DESC LIMIT 1) FROM requests WHERE job = ?1";
+    let last = connection.query_row(LAST, [job], |row| row.get::<_, Option<String>>(0)).optional()?;
+    Ok(last.map(|last| last.map_or(Standing::Awaiting, |text| Standing::parse(&text).unwrap_or(Standing::Rejected))))
 }

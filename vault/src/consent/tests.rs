@@ -128,3 +128,26 @@ fn a_file_of_another_kind_is_left_alone() {
     Connection::open(ConsentStore::path_of(&ledger)).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
     assert!(matches!(ConsentStore::open(&ledger), Err(ConsentError::Foreign(_))));
 }
+
+/// A file of software that knew no permits is read, gets the column, and is closed to that software once a permit is stored.
+#[test]
+fn a_file_without_permits_is_extended() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger.sqlite");
+    let request = open_request(MEAN_TOML);
+    {
+        let mut store = ConsentStore::open(&ledger).unwrap();
+        store.ask(&request, &digest(&request)).unwrap();
+        store.connection.execute_batch("ALTER TABLE decisions DROP COLUMN permit").unwrap();
+    }
+    let format =
+        |store: &ConsentStore| -> i32 { store.connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap() };
+    let mut store = ConsentStore::open(&ledger).unwrap();
+    assert_eq!((format(&store), store.request(JOB).unwrap().permit), (1, None));
+    store.decide_under(JOB, Standing::Approved, Decider::Owner, "", Some("{}")).unwrap();
+    assert_eq!(format(&store), 2);
+    store.decide(JOB, Standing::Revoked, Decider::Owner, "over").unwrap();
+    let store = ConsentStore::open(&ledger).unwrap();
+    let kept = store.request(JOB).unwrap();
+    assert_eq!((kept.standing(), kept.permit.as_deref()), (Standing::Revoked, Some("{}")));
+}

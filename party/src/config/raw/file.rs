@@ -47,6 +47,8 @@ settings! {
         otlp: Option<String>,
         threads: usize = processors() => or("omit it for one per processor", within(1..=MAX_THREADS)),
         page: Option<String>,
+        organisation: Option<String>,
+        other_releases: Vec<String>,
         data: Data,
         budget: RawBudget,
         policy: RawPolicy,
@@ -141,6 +143,8 @@ impl Config {
             policy,
             secure,
             ops,
+            organisation: self.organisation,
+            other_releases: self.other_releases,
             page: self.page.as_deref().map(|address| web::parse_loopback_address("page", address)).transpose()?,
         })
     }

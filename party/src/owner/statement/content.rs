@@ -12,16 +12,9 @@ use crate::owner::jobs::JobView;
 use crate::owner::masked;
 use crate::owner::text::{at_several_owners, describe, unit_of_privacy};
 use crate::owner::totals::{Released, Releases};
-use crate::owner::worst_case::WorstCase;
 
-/// Inputs of a statement besides the job itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts<'a> {
-    pub(crate) report: &'a Report,
-    /// The job's worst case, if it can be computed.
-    pub(crate) worst: Option<&'a WorstCase>,
-    pub(crate) releases: Option<&'a Releases>,
-}
+use super::facts::Facts;
+use super::front::{front, signatures};
 
 /// Returns the statement on one job of this party; `now` is the time of the statement, UTC.
 pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, now: &str) -> Vec<Block> {
@@ -31,7 +24,9 @@ pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, 
         config.name,
         config.ledger.display()
     );
-    let mut blocks = vec![Block::Title(format!("Statement on job {}", job.request.job)), Block::Text(head), section("Queries")];
+    let mut blocks = vec![Block::Title(format!("Statement on job {}", job.request.job)), Block::Text(head)];
+    blocks.extend(front(config, job, facts));
+    blocks.push(section("Queries"));
     blocks.extend(queries(config, job));
     blocks.push(section("Releases"));
     blocks.extend(released(config, job, facts.releases));
@@ -39,6 +34,7 @@ pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, 
     blocks.extend(guarantee(config, job, facts));
     blocks.extend(roster(job, facts.report).into_iter().flatten());
     blocks.extend(others(config, job.spec.as_ref()));
+    blocks.extend([section("Signatures"), signatures()]);
     blocks.extend([section("The approved job"), Block::Verbatim(job.request.spec_toml.clone())]);
     blocks
 }
@@ -49,14 +45,9 @@ fn section(heading: &str) -> Block {
 
 fn queries(config: &PartyConfig, job: &JobView) -> [Block; 2] {
     let request = &job.request;
-    let analyst = format!("{} (as stated by the coordinator), on {}", request.analyst, request.asked);
+    let analyst = format!("{} (the job is signed with this analyst's key), on {}", request.analyst, request.asked);
     let mut facts = vec![fact("name", job.name()), fact("analyst", analyst)];
     facts.extend(job.spec.iter().flat_map(|spec| describe(spec, config.budget.unit)));
-    if let Some(decided) = &request.decided {
-        let by = if decided.decider == "owner" { "the data owner" } else { "the data owner's standing policy" };
-        let why = if decided.reason.is_empty() { String::new() } else { format!(": {}", decided.reason) };
-        facts.push(fact("decision", format!("{} by {by} on {}{why}", decided.standing.as_str(), decided.time)));
-    }
     facts.push(fact("state", job.state().as_str()));
     facts.push(fact("digest", format!("SHA-256 {}", request.digest_hex())));
     let digest = "The digest covers the job's text below, from which every public constant is derived. The party answers no query of \
@@ -120,7 +111,7 @@ fn of_kind(released: &Released) -> String {
 
 /// Returns the guarantee's facts for a masked job: the loss under full collusion.
 fn masked_facts(job: &JobView, facts: &Facts<'_>) -> Vec<Fact> {
-    let Facts { report, worst, releases } = *facts;
+    let Facts { report, worst, releases, .. } = *facts;
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
     let mut found = Vec::new();
     if let Some(mu_squared) = releases.and_then(|releases| releases.mu_squared_if_all_collude) {

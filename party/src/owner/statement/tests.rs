@@ -40,6 +40,7 @@ fn job(spec_toml: &str) -> JobView {
         spec_toml: spec_toml.into(),
         asked: "2026-03-01".into(),
         decided: Some(decided),
+        permit: None,
     };
     let totals = JobTotals {
         job: JOB.into(),
@@ -68,7 +69,7 @@ fn blocks_of(data: &str, job: &JobView, kinds: Vec<Released>) -> Vec<Block> {
     let alone = job.is_masked().then_some(4.0);
     let releases = Releases { kinds, charged: ("2026-03-02".into(), "2026-03-03".into()), mu_squared_if_all_collude: alone };
     let releases = job.totals.as_ref().map(|_| &releases);
-    statement(&config, job, &Facts { report: &report, worst: worst.as_ref(), releases }, "2026-03-04")
+    statement(&config, job, &Facts { report: &report, worst: worst.as_ref(), releases, papers: None }, "2026-03-04")
 }
 
 #[test]

@@ -139,6 +139,29 @@ fn a_job_waits_opens_when_approved_and_gets_no_answers_once_revoked() {
     assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Policy);
 }
 
+/// The owner's terms are hashed into the ledger's chain with the approval.
+#[test]
+fn the_terms_of_an_approval_are_in_the_ledger() {
+    let house = House::manual();
+    let mut answerer = house.start();
+    let (outbox, mut inbox) = mpsc::channel(8);
+    ask(&mut answerer, &outbox);
+    said(&mut inbox);
+    let terms = r#"{"reference":"EC 17","until":"2027-03-31"}"#;
+    house.decisions().decide_under(JOB, Standing::Approved, Decider::Owner, "", Some(terms)).unwrap();
+    answerer.consent_changed();
+    assert!(matches!(said(&mut inbox), Body::JobOpened(_)));
+    drop(answerer);
+    let body: String = rusqlite::Connection::open(house.ledger())
+        .unwrap()
+        .query_row("SELECT body FROM events WHERE kind = 'approve'", [], |row| row.get(0))
+        .unwrap();
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&body["permit"]["until"], &body["by"]), (&"2027-03-31".into(), &"owner".into()), "{body}");
+    // Every entry verifies.
+    house.start();
+}
+
 #[test]
 fn a_rejected_job_is_refused_with_the_reason_and_never_entered() {
     let house = House::manual();

@@ -1,0 +1,56 @@
+#![allow(clippy::unwrap_used)]
+use conclave_pages::document::markdown;
+use conclave_vault::ledger::Ledger;
+use conclave_vault::testing::{JOB, budget, entry};
+
+use super::*;
+
+fn config(folder: &std::path::Path, more: &str) -> PartyConfig {
+    let text = format!(
+        "name = \"hospital-a\"\ncoordinator = \"https://c\"\nidentity = \"i\"\nledger = \"l.sqlite\"\n{more}[data]\npath = \"a.csv\"\n\
+         [budget]\nepsilon = 8.0\ndelta = 1e-6\n[policy]\nmax_epsilon_per_job = 3.0\nanalysts = [\"alice\"]\n"
+    );
+    PartyConfig::parse(&text, folder).unwrap()
+}
+
+#[test]
+fn every_topic_has_its_facts_and_the_command_that_checks_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = "organisation = \"Hospital A\"\nother_releases = [\"annual report 2025, counts by ward\"]\n";
+    let config = config(folder.path(), more);
+    config.ledger_settings().init().unwrap();
+    let mut ledger = Ledger::open_kept(&config.ledger_settings()).unwrap();
+    ledger.open_job(&entry(JOB, budget())).unwrap();
+    ledger.close().unwrap();
+    let text = markdown(&dossier(&config, "2026-03-04T00:00:00Z").unwrap());
+    for part in [
+        "# Privacy dossier of Hospital A (party hospital-a)",
+        "## Variant and parameters",
+        "## Unit of privacy and adjacency",
+        "## Mechanism",
+        "## Composition",
+        "## Trust model",
+        "## Side channels",
+        "## Access",
+        "## Retention",
+        "## Other releases of the same data",
+        "annual report 2025, counts by ward",
+        "## Jobs so far",
+        "6f1c1a52",
+        "at most 78 are right once the whole budget is spent",
+        "owner's key | not readable",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let sections = text.matches("\n## ").count();
+    assert!(text.matches("Check again: ").count() + 3 >= sections, "{text}");
+}
+
+#[test]
+fn undeclared_releases_are_said_to_be_undeclared() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path(), "");
+    config.ledger_settings().init().unwrap();
+    let text = markdown(&dossier(&config, "2026-03-04T00:00:00Z").unwrap());
+    assert!(text.contains("none: \\`other\\_releases\\` in party.toml") && text.contains("No job has been submitted"), "{text}");
+}
