@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::material::Material;
 use super::page::page;
+use super::units::{Per, Units};
 use crate::draws::{fetch, partial_name};
 use crate::ended::{fetch_spec, result_of};
 use crate::faults::{input, refused};
@@ -22,17 +23,16 @@ use crate::output::show;
 
 /// Write a job's result as one HTML file
 ///
-/// The report states the model, its priors and public bounds; shows the posterior on both scales, traces, densities, pairs and
-/// diagnostics; lists the budget spent at each party and its guarantee; and includes everything needed to repeat the run, the job
-/// file included. The file needs no network and has no external references: mail it, archive it, print it. The same job yields
-/// the same file.
+/// The report leads with the result: a forest plot of all coefficients, to copy as a table or to save as a picture. Methods to
+/// paste, diagnostics, the budget spent at each party with its guarantee, and an appendix with every figure and the job file follow.
+/// The file needs no network and has no external references: mail it, archive it, print it. The same job yields the same file.
 ///
 /// Works for every job that has ended with draws: finished, ended by a budget, cancelled. Its numbers are those of
 /// `conclave summary JOB --json`, rounded. Programs find every digit in <data value="..."> elements, and the full object at the
 /// end.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  conclave report JOB -o report.html\n  conclave report JOB -o report.html && xdg-open report.html"
+    after_help = "Examples:\n  conclave report JOB -o report.html\n  conclave report JOB -o report.html --interval 0.95 --per \"age=10 years\"\n  conclave report JOB -o report.html && xdg-open report.html"
 )]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
@@ -42,6 +42,9 @@ pub(crate) struct ReportArgs {
     out: PathBuf,
     #[command(flatten)]
     interval: IntervalArgs,
+    /// Units of a numeric predictor in the result's rows: age=10, or "age=10 years"; repeatable. The JSON object is unchanged
+    #[arg(long, value_name = "COLUMN=NUMBER")]
+    per: Vec<Per>,
 }
 
 pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
@@ -53,6 +56,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     let status = client.get(request).await.map_err(refused)?.into_inner();
     let mut result = result_of(&status, &args.from.connection.options())?;
     let (source, spec) = fetch_spec(&client, &args.from.job).await?;
+    let units = Units::new(&args.per, &spec)?;
     let partial = partial_name(&args.out);
     if partial.exists() {
         return Err(input(format!(
@@ -72,6 +76,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         spec: &spec,
         result: &result,
         draws: draws.as_ref(),
+        units: &units,
         coordinator: &args.from.connection.coordinator,
     });
     files::write_new(&args.out, &page)?;

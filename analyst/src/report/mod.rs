@@ -1,16 +1,20 @@
 //! `conclave report`: a job's result as one self-contained HTML file.
 
 mod command;
+mod forest;
 mod material;
 mod model;
 mod page;
 mod plots;
 mod posterior;
 mod privacy;
+mod records;
 mod repeat;
+mod result_section;
 mod run_section;
 mod sites;
 mod survival;
+mod units;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use conclave_pages::text::{name, plain_name};
 use maud::{Markup, html};
 
 use super::material::Material;
-use super::{model, plots, posterior, privacy, repeat, run_section, sites, survival};
+use super::{model, plots, posterior, privacy, repeat, result_section, run_section, sites, survival};
 
 /// A section of the page: its anchor, heading and content.
 struct Section {
@@ -18,11 +18,10 @@ struct Section {
 pub(super) fn page(material: &Material<'_>) -> String {
     let differences = sites::section(material).map(|body| Section { anchor: "parties", heading: "How the parties differ", body });
     let curves = survival::section(material).map(|body| Section { anchor: "survival", heading: "Survival", body });
-    let begin = [
-        Section { anchor: "model", heading: "Model and data", body: model::section(material) },
-        Section { anchor: "posterior", heading: "The posterior", body: posterior::section(material) },
-    ];
+    let begin = [Section { anchor: "estimates", heading: "Result", body: result_section::section(material) }];
     let end = [
+        Section { anchor: "model", heading: "Model and data", body: model::section(material) },
+        Section { anchor: "posterior", heading: "The posterior in numbers", body: posterior::section(material) },
         Section { anchor: "diagnostics", heading: "Are the draws reliable?", body: posterior::diagnostics(material) },
         Section { anchor: "plots", heading: "The draws", body: plots::section(material) },
         Section { anchor: "run", heading: "How the run went", body: run_section::section(material) },

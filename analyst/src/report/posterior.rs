@@ -6,7 +6,6 @@ use conclave_inference::sampler::Stage;
 use conclave_pages::ends::{Ends, percentage};
 use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::page::{Tone, notice};
-use conclave_pages::plot::{Interval, intervals};
 use conclave_pages::table::{Cell, Column, Table, inline};
 use conclave_pages::text::{number, percent, plain, thousandths, whole};
 use conclave_pages::{released, run};
@@ -20,20 +19,12 @@ const SCALE: &str = "scale of the priors";
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
     if !released::is_adequate(material.result) {
-        return released::inadequacy_notice(material.result);
+        return html! { p { "Not shown: see the reasons under “Result”." } };
     }
     let posterior = rows(material.result, "posterior");
     let ends = Ends::of(posterior);
     let [low, high] = &ends.headings;
-    let drawn: Vec<Interval> = posterior
-        .iter()
-        .map(|row| {
-            let quantiles = [ends.low(row), &row["median"], ends.high(row)].map(|value| value.as_f64().unwrap_or(f64::NAN));
-            Interval { name: text(row, "name").to_owned(), quantiles }
-        })
-        .collect();
     html! {
-        (intervals("intervals", SCALE, ends.level, &drawn))
         (summaries(material, "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior, true))
         (released::noise_plot(material.result, SCALE, usize::MAX))
         (summaries(material, "In the units of the data", rows(material.result, "posterior_original"), false))

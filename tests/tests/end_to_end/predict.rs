@@ -108,7 +108,7 @@ fn levels(cluster: &Cluster, id: &str, result: &Value) {
     assert!(wide.status.success() && stderr(&wide).contains("of 800 draws lie beyond either end"), "{}", stderr(&wide));
     cluster.must(&["report", id, "-o", "wide.html", "--interval", "0.99"]);
     let page = std::fs::read_to_string(cluster.path("wide.html")).expect("a page");
-    assert!(page.contains("Medians and 99% intervals") && page.contains("bound the central 99% interval"));
+    assert!(page.contains("[0.5%, 99.5%]") && page.contains("bound the central 99% interval"));
 }
 
 /// A job at an epsilon at which the noise is all that there is.
