@@ -1,8 +1,12 @@
 //! `conclave report`: a job's result as one self-contained HTML file.
 
 mod command;
+mod failed;
+mod fold;
 mod forest;
+mod guarantee;
 mod material;
+mod methods;
 mod model;
 mod page;
 mod plots;

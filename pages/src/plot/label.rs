@@ -62,7 +62,12 @@ pub(super) struct Labels {
 impl Labels {
     /// Divides labels into lines that are at most `room` wide.
     pub(super) fn new<'a>(texts: impl IntoIterator<Item = &'a str>, room: f64, size: f64) -> Self {
-        let texts: Vec<_> = texts.into_iter().map(|text| (plain(text, usize::MAX), wrap(text, room, size))).collect();
+        Self::with_rooms(texts.into_iter().map(|text| (text, room)), size)
+    }
+
+    /// Divides labels into lines, each label with a width of its own.
+    pub(super) fn with_rooms<'a>(texts: impl IntoIterator<Item = (&'a str, f64)>, size: f64) -> Self {
+        let texts: Vec<_> = texts.into_iter().map(|(text, room)| (plain(text, usize::MAX), wrap(text, room, size))).collect();
         let widths = texts.iter().flat_map(|(_, lines)| lines).map(|line| width(line, size));
         let width = widths.fold(0.0, f64::max);
         Self { texts, size, width }

@@ -1,7 +1,6 @@
 //! The result as a forest plot: its figures are those of the result's object.
 
 use conclave_common::job::JobSpec;
-use conclave_inference::diagnostics::summarise;
 use conclave_pages::plot::{Estimate, ForestRow};
 use serde_json::{Value, json};
 
@@ -18,31 +17,7 @@ fn run(kind: &str, predictors: &str, columns: &str, more: &str) -> Run {
          predictors = [{predictors}]\n[columns]\n{outcome}\n{columns}\n[sampler]\nchains = 2\ndraws = 100\n{more}[privacy]\nepsilon = 3.0\n\
          delta = 1e-6\n"
     );
-    let mut run = Run::of(source, "");
-    let original = in_original_units(&run);
-    run.result["posterior_original"] = original.iter().map(|(row, _)| row.clone()).collect();
-    let has_ratios = kind == "logistic";
-    let ratio = |(row, _): &(Value, Vec<f64>)| {
-        let [q5, median, q95] = ["q5", "median", "q95"].map(|key| libm::exp(row[key].as_f64().unwrap()));
-        json!({"name": row["name"], "kind": "odds_ratio", "q5": q5, "median": median, "q95": q95})
-    };
-    let coefficients = original.iter().filter(|(row, _)| !row["name"].as_str().unwrap().starts_with("intercept"));
-    run.result["ratios"] = if has_ratios { coefficients.map(ratio).collect() } else { json!([]) };
-    run
-}
-
-/// Returns the summary and the draws of each value in the data's units.
-fn in_original_units(run: &Run) -> Vec<(Value, Vec<f64>)> {
-    let samples: Vec<Vec<&[f64]>> =
-        run.draws.sampling.theta.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
-    let mapped = run.spec.in_original_units(&samples);
-    let row = |(name, chains): (String, Vec<Vec<f64>>)| {
-        let parts: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
-        let mut row = serde_json::to_value(summarise(&parts)).unwrap();
-        row["name"] = name.into();
-        (row, chains.concat())
-    };
-    run.spec.draw_names().into_iter().zip(mapped).map(row).collect()
+    Run::in_units(source)
 }
 
 fn units(spec: &JobSpec, per: &[&str]) -> Units {
@@ -92,7 +67,7 @@ fn the_figures_are_those_of_the_result_in_the_units_chosen() {
         );
     }
     // The inner half and the probability are those of the draws in the data's units.
-    let draws = in_original_units(&run);
+    let draws = run.in_original_units();
     let (_, sex) = draws.iter().find(|(row, _)| row["name"] == "sex").unwrap();
     let found = estimate(&rows, "sex, 1 against 0");
     let [low, high] = found.half.unwrap();

@@ -1,8 +1,12 @@
 #![allow(clippy::unwrap_used)]
+mod failed;
 mod forest;
+mod methods;
 mod released;
+mod written;
 
 use conclave_common::job::JobSpec;
+use conclave_common::schema::{Family, ModelSpec};
 use conclave_draws::{Draws, PhaseDraws};
 use conclave_inference::diagnostics::summarise;
 use conclave_proto::v1::JobStatus;
@@ -69,6 +73,40 @@ impl Run {
         run.result = run.object(odd);
         run.status.result_json = run.result.to_string();
         run
+    }
+
+    /// Makes the run of a job file, with its figures in the data's units.
+    fn in_units(source: String) -> Self {
+        let mut run = Self::of(source, "");
+        let original = run.in_original_units();
+        run.result["posterior_original"] = original.iter().map(|(row, _)| row.clone()).collect();
+        let kind = match &run.spec.model {
+            ModelSpec::Regression(regression) if regression.family == Family::Logistic => Some("odds_ratio"),
+            ModelSpec::PiecewiseExponential(_) => Some("hazard_ratio"),
+            _ => None,
+        };
+        let ratio = |(row, _): &(Value, Vec<f64>)| {
+            let [q5, median, q95] = ["q5", "median", "q95"].map(|key| libm::exp(row[key].as_f64().unwrap()));
+            json!({"name": row["name"], "kind": kind, "q5": q5, "median": median, "q95": q95})
+        };
+        let is_coefficient = |name: &str| !name.starts_with("intercept") && !name.starts_with("log_hazard");
+        let coefficients = original.iter().filter(|(row, _)| kind.is_some() && is_coefficient(row["name"].as_str().unwrap()));
+        run.result["ratios"] = coefficients.map(ratio).collect();
+        run.status.result_json = run.result.to_string();
+        run
+    }
+
+    /// Returns the summary and the draws of each value in the data's units.
+    fn in_original_units(&self) -> Vec<(Value, Vec<f64>)> {
+        let theta = self.draws.sampling.theta.iter();
+        let samples: Vec<Vec<&[f64]>> = theta.map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
+        let row = |(name, chains): (String, Vec<Vec<f64>>)| {
+            let parts: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+            let mut row = serde_json::to_value(summarise(&parts)).unwrap();
+            row["name"] = name.into();
+            (row, chains.concat())
+        };
+        self.spec.draw_names().into_iter().zip(self.spec.in_original_units(&samples)).map(row).collect()
     }
 
     fn object(&self, odd: &str) -> Value {

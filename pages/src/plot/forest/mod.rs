@@ -15,7 +15,7 @@ use super::figure::picture;
 use crate::text::plain;
 
 /// Greatest height of one picture: a printed page does not divide a picture.
-const TALLEST: f64 = 900.0;
+const TALLEST: f64 = 700.0;
 
 /// Renders the plot, a narrow one for phones, and its figures as a table.
 #[must_use]
@@ -30,7 +30,7 @@ pub fn forest(of: &Forest<'_>) -> Markup {
         } }
     };
     html! {
-        figure.plot.wide id=(of.id) {
+        figure.plot.divided id=(of.id) {
             (drawn(false))
             (drawn(true))
             figcaption { (plain(&of.caption(), usize::MAX)) }

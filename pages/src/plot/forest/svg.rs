@@ -55,9 +55,9 @@ impl Layout {
         let above_right = right - noise.map_or(0.0, |noise| noise + GAP);
         let figures_right = above_right - above.map_or(0.0, |above| above + GAP);
         let plot_right = figures_right - column(&of.figures_heading(), widest) - 2.0 * GAP;
-        let indents = of.rows.iter().map(|row| BOLD * width(row.label(), SIZE) + if row.is_indented() { INDENT } else { 0.0 });
-        // The axis takes at least a fourth of the picture.
-        let label = indents.fold(80.0, f64::max).min(plot_right - 0.25 * WIDE - GAP).max(80.0);
+        let widths = of.rows.iter().map(|row| width(row.label(), SIZE) * boldness(row) + indent(row));
+        // The axis takes at least a fifth of the picture.
+        let label = widths.fold(80.0, f64::max).min(plot_right - 0.2 * WIDE - 2.0 * GAP).max(80.0);
         Self {
             width: WIDE,
             label,
@@ -99,8 +99,18 @@ pub(super) fn pictures(of: &Forest<'_>, narrow: bool, tallest: f64) -> Vec<Part>
 }
 
 fn labels(of: &Forest<'_>, layout: &Layout) -> Labels {
-    // A bold heading is wider, and a level is indented: all labels get the room of these.
-    Labels::new(of.rows.iter().map(ForestRow::label), (layout.label - INDENT) / BOLD, SIZE)
+    let room = |row: &ForestRow| (layout.label - indent(row)) / boldness(row);
+    Labels::with_rooms(of.rows.iter().map(|row| (row.label(), room(row))), SIZE)
+}
+
+/// Returns the indentation of a row's label.
+fn indent(row: &ForestRow) -> f64 {
+    if row.is_indented() { INDENT } else { 0.0 }
+}
+
+/// Returns the factor by which a label's weight widens it.
+fn boldness(row: &ForestRow) -> f64 {
+    if matches!(row, ForestRow::Heading(_)) { BOLD } else { 1.0 }
 }
 
 fn row_height(of: &Forest<'_>, labels: &Labels, row: usize, layout: &Layout) -> f64 {
@@ -122,9 +132,7 @@ fn part(of: &Forest<'_>, layout: &Layout, labels: &Labels, scale: &Scale, rows: 
                 rect.stripe x="0" y=(at(tops[number])) width=(at(layout.width)) height=(at(tops[number + 1] - tops[number])) {}
             }
         }
-        @if let Some(x) = of.quantity.neutral.and_then(|value| scale.share(value)) {
-            path.zero d={ "M" (at(place(layout, x))) " " (at(ROW)) "V" (at(bottom)) } {}
-        }
+        @if layout.below == 0.0 { (neutral(of, layout, scale, ROW, bottom)) }
         @for (number, row) in rows.enumerate() {
             (drawn(of, layout, scale, labels, row, (tops[number], tops[number + 1])))
         }
@@ -157,10 +165,15 @@ fn heading(of: &Forest<'_>, layout: &Layout) -> Markup {
     }
 }
 
+/// Draws the line of the neutral value between two heights.
+fn neutral(of: &Forest<'_>, layout: &Layout, scale: &Scale, top: f64, bottom: f64) -> Markup {
+    let x = of.quantity.neutral.and_then(|value| scale.share(value)).map(|share| place(layout, share));
+    html! { @if let Some(x) = x { path.zero d={ "M" (at(x)) " " (at(top)) "V" (at(bottom)) } {} } }
+}
+
 /// Draws one row between two heights.
 fn drawn(of: &Forest<'_>, layout: &Layout, scale: &Scale, labels: &Labels, index: usize, (top, bottom): (f64, f64)) -> Markup {
     let row = &of.rows[index];
-    let indent = if row.is_indented() { INDENT } else { 0.0 };
     let has_line_below = layout.below > 0.0 && !matches!(row, ForestRow::Heading(_));
     let (middle, line) = match has_line_below {
         true => (0.5 * (top + bottom - layout.below), bottom - 0.5 * layout.below - 2.0),
@@ -169,7 +182,9 @@ fn drawn(of: &Forest<'_>, layout: &Layout, scale: &Scale, labels: &Labels, index
     let class = if matches!(row, ForestRow::Heading(_)) { "head" } else { "name" };
     let figure = |right: f64, class: &str, words: &str| html! { text class=(class) x=(at(right)) y=(at(line + 4.5)) text-anchor="end" { (words) } };
     html! {
-        (labels.draw(index, class, (8.0 + indent, middle), "start"))
+        (labels.draw(index, class, (8.0 + indent(row), middle), "start"))
+        // In a narrow picture the line would cross the labels.
+        @if has_line_below { (neutral(of, layout, scale, line - 9.0, line + 9.0)) }
         @match row {
             ForestRow::Heading(_) => {}
             ForestRow::Reference(_) => {
