@@ -37,7 +37,7 @@ pub(super) fn paragraph(material: &Material<'_>) -> String {
         true => diagnostics(result),
         false => "The run has no adequate answer: no interval of it should be published.".to_owned(),
     });
-    let version = super::VERSION;
+    let version = env!("CARGO_PKG_VERSION");
     sentences.push(format!(
         "Software: Conclave {version}; job {}; SHA-256 of the job file {}.",
         plain(&status.job, 100),

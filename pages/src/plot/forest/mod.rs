@@ -1,6 +1,7 @@
 //! A forest plot: the result of a regression as studies print it. One row per coefficient with its intervals on a common axis, and
 //! the figures beside it.
 
+mod layout;
 mod rows;
 mod scale;
 mod svg;

@@ -1,7 +1,8 @@
-//! The picture of a forest plot: labels, intervals and figures in columns.
+//! The picture of a forest plot.
 
 use maud::{Markup, html};
 
+use super::layout::{AXIS, BOLD, GAP, Layout, ROW, SIZE, boldness, indent};
 use super::rows::{Estimate, Forest, ForestRow, figures, probability};
 use super::scale::Scale;
 use crate::plot::figure::at;
@@ -9,72 +10,10 @@ use crate::plot::format_noise_share;
 use crate::plot::label::Labels;
 use crate::plot::measure::width;
 
-/// Font size of a picture.
-const SIZE: f64 = 13.0;
-/// Height of a row's first line, and the width of an indentation.
-const ROW: f64 = 22.0;
-const INDENT: f64 = 14.0;
-/// Height of the axis with its labels.
-const AXIS: f64 = 40.0;
-/// Widths of a picture for pages and of one for phones.
-const WIDE: f64 = 860.0;
-const NARROW: f64 = 350.0;
-/// Distance between columns.
-const GAP: f64 = 14.0;
-/// A bold text is at most this much wider.
-const BOLD: f64 = 1.16;
-
 /// A picture: width and height, and its content.
 pub(super) struct Part {
     pub(super) size: (f64, f64),
     pub(super) content: Markup,
-}
-
-/// The columns of a picture.
-struct Layout {
-    width: f64,
-    /// Greatest width of a label.
-    label: f64,
-    /// Ends of the axis.
-    plot: (f64, f64),
-    /// Right ends of the columns of figures, probabilities and noise; `None` if absent.
-    figures: f64,
-    above: Option<f64>,
-    noise: Option<f64>,
-    /// Height of the figures' line below the label; 0 in a wide picture, in which all stands on one line.
-    below: f64,
-}
-
-impl Layout {
-    fn wide(of: &Forest<'_>) -> Self {
-        let column = |heading: &str, widest: f64| (BOLD * width(heading, SIZE)).max(widest);
-        let widest = of.estimates().map(|estimate| width(&figures(estimate), SIZE)).fold(width("1 (reference)", SIZE), f64::max);
-        let noise = of.has_noise().then(|| column("noise", width("unknown", SIZE)));
-        let above = of.has_above().then(|| column(&of.above_heading(), 0.0));
-        let right = WIDE - 6.0;
-        let above_right = right - noise.map_or(0.0, |noise| noise + GAP);
-        let figures_right = above_right - above.map_or(0.0, |above| above + GAP);
-        let plot_right = figures_right - column(&of.figures_heading(), widest) - 2.0 * GAP;
-        let widths = of.rows.iter().map(|row| width(row.label(), SIZE) * boldness(row) + indent(row));
-        // The axis takes at least a fifth of the picture.
-        let label = widths.fold(80.0, f64::max).min(plot_right - 0.2 * WIDE - 2.0 * GAP).max(80.0);
-        Self {
-            width: WIDE,
-            label,
-            plot: (label + 8.0 + GAP, plot_right),
-            figures: figures_right,
-            above: above.map(|_| above_right),
-            noise: noise.map(|_| right),
-            below: 0.0,
-        }
-    }
-
-    fn narrow(of: &Forest<'_>) -> Self {
-        let widest = of.estimates().map(|estimate| width(&figures(estimate), SIZE)).fold(width("1 (reference)", SIZE), f64::max);
-        let right = NARROW - 4.0;
-        let plot = (10.0, (right - widest - GAP).max(120.0));
-        Self { width: NARROW, label: NARROW - 12.0, plot, figures: right, above: None, noise: None, below: 20.0 }
-    }
 }
 
 /// Draws the rows in pictures of at most this height, each with the axis.
@@ -101,16 +40,6 @@ pub(super) fn pictures(of: &Forest<'_>, narrow: bool, tallest: f64) -> Vec<Part>
 fn labels(of: &Forest<'_>, layout: &Layout) -> Labels {
     let room = |row: &ForestRow| (layout.label - indent(row)) / boldness(row);
     Labels::with_rooms(of.rows.iter().map(|row| (row.label(), room(row))), SIZE)
-}
-
-/// Returns the indentation of a row's label.
-fn indent(row: &ForestRow) -> f64 {
-    if row.is_indented() { INDENT } else { 0.0 }
-}
-
-/// Returns the factor by which a label's weight widens it.
-fn boldness(row: &ForestRow) -> f64 {
-    if matches!(row, ForestRow::Heading(_)) { BOLD } else { 1.0 }
 }
 
 fn row_height(of: &Forest<'_>, labels: &Labels, row: usize, layout: &Layout) -> f64 {
