@@ -48,7 +48,7 @@ impl NoisyInterval {
 /// Formats a fraction of a variance as a percentage; a small positive fraction is not shown as 0%.
 #[must_use]
 pub fn format_noise_share(share: f64) -> String {
-    if share > 0.0 && share < 0.01 { "<1%".to_owned() } else { percent(share) }
+    crate::text::share(share)
 }
 
 /// Plots the reported intervals and, inside them, the intervals without noise. Each parameter has a row with its own scale, since

@@ -8,7 +8,7 @@ use super::label::Labels;
 use super::measure::{TICK, width};
 use super::trace::shown;
 use crate::table::{Cell, Table};
-use crate::text::{percent, plain_name};
+use crate::text::{percent, plain_name, share};
 
 const MAX_PARAMETERS: usize = 12;
 const SIZE: (f64, f64) = (210.0, 124.0);
@@ -107,7 +107,7 @@ fn shares(of: &Stages<'_>) -> Markup {
     let ticks: Vec<(f64, String)> = [0.0, 0.5, 1.0].map(|share| (share, percent(share * axis.greatest))).into();
     let (field, count) = (field(&heading, &ticks), of.stages.len());
     let width = 0.6 * (field.x(1.0) - field.x(0.0)) / count.max(1) as f64;
-    let words: Vec<String> = of.stages.iter().map(|stage| percent(stage.share)).collect();
+    let words: Vec<String> = of.stages.iter().map(|stage| share(stage.share)).collect();
     let content = html! {
         (frame(&field, &heading, count, &ticks))
         @for (index, stage) in of.stages.iter().enumerate() {
@@ -156,7 +156,7 @@ fn numbers(of: &Stages<'_>) -> Markup {
     for (number, stage) in (1..).zip(of.stages) {
         let used = if stage.last { ", used by the draws" } else { "" };
         let after = (0..of.names.len()).map(|index| stage.after.get(index).copied().map_or_else(|| "-".to_owned(), spread));
-        table.push(format!("stage {number}, {} of the budget{used}", percent(stage.share)), after.map(Cell::Number));
+        table.push(format!("stage {number}, {} of the budget{used}", share(stage.share)), after.map(Cell::Number));
     }
     table.html()
 }

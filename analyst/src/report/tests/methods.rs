@@ -130,4 +130,10 @@ fn sections_and_plots_are_in_order() {
     let shown: Vec<&str> = plots.split("<figcaption>Trace of ").skip(1).map(|rest| rest.split('<').next().unwrap()).collect();
     assert_eq!(shown, ["x6", "x5", "x4", "x3"]);
     assert!(page.contains("The draws of 3 more parameters") && page.contains("Trace of intercept"));
+    // Many parameters fold long tables, which a print leaves out.
+    let many = Run::new(20, 2, 20, "").page();
+    for folded in ["The figures of 13 more parameters", "The formula", "Priors and boxes", "On the scale of the priors"] {
+        assert!(many.contains(&format!("<details class=\"fold\"><summary>{folded}")), "{folded}");
+        assert!(!page.contains(&format!("<summary>{folded}")), "{folded}");
+    }
 }
