@@ -6,7 +6,8 @@
 //! - [`page::document`] builds a whole page, with an embedded stylesheet (a self-contained file) or a linked one.
 //! - [`site::render`] builds a page of a daemon's server: navigation, forms, and parts that a small script updates.
 //! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`],
-//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each returns markup with title, description and numbers.
+//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`], [`plot::forest`]. Each returns markup with title, description and
+//!   numbers. Labels are divided into lines, and none is cut.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time in bounded memory, for live pages.
 //! - [`document`] has a document's blocks and renders them as text, Markdown and HTML; [`table`] does so for tables.
 //! - [`shares`] draws the parts of a whole, such as a budget, as one bar.

@@ -114,6 +114,11 @@ fn a_rejection_ends_the_job_with_the_owners_reason() {
     assert_eq!(status["error_code"], "policy", "{status}");
     assert!(error.contains('b') && error.contains("age is not ours to give"), "{error}");
     assert_eq!(state_at(&cluster, "b", &job), "rejected");
+    cluster.must(&["report", &job, "-o", "rejected.html"]);
+    let page = std::fs::read_to_string(cluster.path("rejected.html")).expect("a report");
+    for part in ["Failed before its first draw", "age is not ours to give", "nothing was spent", "What to do"] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
 }
 
 #[test]

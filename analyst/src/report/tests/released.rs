@@ -55,7 +55,7 @@ fn intervals_stand_beside_what_they_would_be_without_noise() {
 #[test]
 fn what_is_no_adequate_answer_is_not_shown_as_one() {
     let page = run(false).page();
-    let posterior = page.split("<h2 id=\"posterior\">").nth(1).unwrap().split("</section>").next().unwrap();
+    let posterior = page.split("<h2 id=\"estimates\">").nth(1).unwrap().split("</section>").next().unwrap();
     for part in ["No interval is shown", "noise of the released information", "1.7000", "failed"] {
         assert!(posterior.contains(part), "{part} in {posterior}");
     }
