@@ -63,9 +63,9 @@ fn a_rounds_time_is_split_as_far_as_each_viewer_may_see() {
     let operator = login(&cluster, "coordinator", "dashboard", "coordinator/dashboard-token");
     let bars = [
         "Where the time of a round goes",
-        ">hospital-a</text><rect class=\"part p0\"",
-        ">hospital-b</text><rect class=\"part p2\"",
-        ">the coordinator</text>",
+        ">hospital-a</tspan></text><rect class=\"part p0\"",
+        ">hospital-b</tspan></text><rect class=\"part p2\"",
+        ">the coordinator</tspan></text>",
         "held by the party's reply delay, median ms",
         "<td class=\"n\">3.000</td>",
         "commits in parallel",

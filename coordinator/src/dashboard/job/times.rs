@@ -31,46 +31,57 @@ pub(super) fn parties(
     let rounds = live.and_then(Live::round_times);
     let bars = bars(parties, &replies, rounds);
     html! {
-        h2 { "Parties and the time of a round" }
-        (listed(parties, &replies, attached).html())
-        @if let Some(rounds) = rounds {
-            @let (median, high) = in_ms(rounds.whole);
-            p { "A round takes " (format_millis(median)) " ms (median of the latest), 95% of them at most " (format_millis(high)) " ms. It ends when the slowest party has answered." }
-        }
-        @if !bars.is_empty() {
-            (stack(&Stack { id: "times", title: "Where the time of a round goes", events: "the latest rounds", kinds: &KINDS, bars: &bars }))
-        }
-        @if let Some((median, high)) = commits.map(|commits| in_ms(commits.whole)) {
-            p { "No round waits for the coordinator's store: it commits in parallel, in " (format_millis(median)) " ms (median of the latest, all jobs; 95% within " (format_millis(high)) " ms)." }
-        }
-        p.note {
-            "The time of an answer is measured here, from the query to the reply. A party's computation, noise and ledger sync fall within the delay \
-             to which it holds its replies, and which it reports. The party does not report their separate times, and they can't be requested: computing time may depend \
-             on records. Time beyond the delay is spent on the wire, in queues at either end, or waiting for a later multiple of the delay. A party without a delay, or of an \
-             older version, has one segment only. The owner sees the party's own breakdown on the party's page, and late replies in " code { "conclave-party status" } "."
+        h2 { "Parties" }
+        (listed(parties, attached).html())
+        // Details for the operator of a slow run.
+        details.fold { summary { "Where the time of a round goes" }
+            (timed(parties, &replies).html())
+            @if let Some(rounds) = rounds {
+                @let (median, high) = in_ms(rounds.whole);
+                p { "A round takes " (format_millis(median)) " ms (median of the latest), 95% of them at most " (format_millis(high)) " ms. It ends when the slowest party has answered." }
+            }
+            @if !bars.is_empty() {
+                (stack(&Stack { id: "times", title: "Where the time of a round goes", events: "the latest rounds", kinds: &KINDS, bars: &bars }))
+            }
+            @if let Some((median, high)) = commits.map(|commits| in_ms(commits.whole)) {
+                p { "No round waits for the coordinator's store: it commits in parallel, in " (format_millis(median)) " ms (median of the latest, all jobs; 95% within " (format_millis(high)) " ms)." }
+            }
+            p.note {
+                "The time of an answer is measured here, from the query to the reply. A party's computation, noise and ledger sync fall within the delay \
+                 to which it holds its replies, and which it reports. The party does not report their separate times, and they can't be requested: computing time may depend \
+                 on records. Time beyond the delay is spent on the wire, in queues at either end, or waiting for a later multiple of the delay. A party without a delay, or of an \
+                 older version, has one segment only. The owner sees the party's own breakdown on the party's page, and late replies in " code { "conclave-party status" } "."
+            }
         }
     }
 }
 
-fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: impl Fn(&str) -> bool) -> Table {
+fn listed(parties: &[PartyStatus], attached: impl Fn(&str) -> bool) -> Table {
+    let records = |party: &PartyStatus| party.metadata.and_then(|metadata| metadata.records());
+    let columns: [Column<'_, PartyStatus>; 4] = [
+        ("party", &|party| Cell::name(&party.name)),
+        ("attached", &|party| Cell::text(if attached(&party.name) { "yes" } else { "no" })),
+        ("releases", &|party| Cell::number(thousands(party.spent.queries))),
+        ("records", &|party| Cell::number(records(party).map_or_else(|| "-".to_owned(), thousands))),
+    ];
+    Table::new("Parties of this job", parties, &columns)
+}
+
+fn timed(parties: &[PartyStatus], replies: &[Option<Summary<3>>]) -> Table {
     type Row<'a> = (&'a PartyStatus, &'a Option<Summary<3>>);
     let rows: Vec<Row<'_>> = parties.iter().zip(replies).collect();
     let millis =
         |seconds: Option<f64>| Cell::number(seconds.map_or_else(|| "-".to_owned(), |seconds| format_millis(1e3 * seconds)));
     // Without a reply delay the parts are not separated.
     let part = |summary: &Option<Summary<3>>, at: usize| summary.filter(|of| of.parts[2].1 == 0.0).map(|of| of.parts[at].0);
-    let records = |party: &PartyStatus| party.metadata.and_then(|metadata| metadata.records());
-    let columns: [Column<'_, Row<'_>>; 8] = [
+    let columns: [Column<'_, Row<'_>>; 5] = [
         ("party", &|(party, _)| Cell::name(&party.name)),
-        ("attached", &|(party, _)| Cell::text(if attached(&party.name) { "yes" } else { "no" })),
-        ("releases", &|(party, _)| Cell::number(thousands(party.spent.queries))),
-        ("records", &|(party, _)| Cell::number(records(party).map_or_else(|| "-".to_owned(), thousands))),
         ("answer, median ms", &|(_, summary)| millis(summary.map(|of| of.whole.0))),
         ("95%, ms", &|(_, summary)| millis(summary.map(|of| of.whole.1))),
         ("reply delay, ms", &|(_, summary)| millis(part(summary, 0))),
         ("beyond the delay, ms", &|(_, summary)| millis(part(summary, 1))),
     ];
-    Table::new("Parties of this job", &rows, &columns)
+    Table::new("Times of the parties’ answers", &rows, &columns)
 }
 
 /// One bar for each party that has answered, and one for the coordinator.
