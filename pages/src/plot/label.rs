@@ -6,7 +6,7 @@ use super::figure::at;
 use super::measure::{advance, width};
 use crate::text::plain;
 
-/// Maximum number of lines of a label; the last one of a longer label ends in an ellipsis.
+/// Maximum number of lines of a label; the last one of a longer label is its end after an ellipsis.
 const MOST_LINES: usize = 3;
 /// Distance of two lines, in font sizes.
 const LEADING: f64 = 1.2;
@@ -45,10 +45,15 @@ fn end_of_line(text: &str, room: f64, size: f64) -> usize {
     text.len()
 }
 
-/// Returns as much of a text as fits with an ellipsis.
+/// Returns the end of a text after an ellipsis: names that begin alike differ at their ends.
 fn shortened(text: &str, room: f64, size: f64) -> String {
-    let end = end_of_line(text, room - size * advance('…'), size);
-    format!("{}…", text[..end].trim_end())
+    let mut used = size * advance('…');
+    let fits = text.char_indices().rev().take_while(|(_, c)| {
+        used += size * advance(*c);
+        used <= room
+    });
+    let start = fits.last().map_or(text.len(), |(start, _)| start);
+    format!("…{}", &text[start..])
 }
 
 /// Labels of one size, all divided to the same width.
@@ -120,7 +125,8 @@ mod tests {
                 assert!(lines.len() <= MOST_LINES && lines.iter().all(|line| width(line, 11.0) <= room), "{room} {lines:?}");
             }
         }
-        assert!(wrap(&"w".repeat(300), 100.0, 11.0)[2].ends_with('…'));
+        let [one, other] = ["45", "33"].map(|end| wrap(&format!("{name}_before_the_index{end}"), 104.0, 11.0));
+        assert!(one[2].starts_with('…') && one[2].ends_with("index45") && other[2].ends_with("index33"), "{one:?} {other:?}");
     }
 
     #[test]

@@ -46,5 +46,12 @@ pub(super) fn subject(material: &Material<'_>, quantity: &Quantity) -> String {
         Some(_) => format!("{}s of {outcome}.", quantity.name),
     };
     let size = total(rows(material.result, "parties")).map(|n| format!(" n = {n}.")).unwrap_or_default();
-    of + &size
+    let interacts =
+        material.spec.model.design().is_some_and(|design| design.features.iter().any(|feature| feature.factors.len() > 1));
+    let note = if interacts && quantity.neutral.is_some() { INTERACTION } else { "" };
+    of + &size + note
 }
+
+/// The meaning of the row of a predictor that interacts with others.
+const INTERACTION: &str =
+    " The row of a predictor within an interaction holds where the other predictors of it are 0 or at their reference level.";

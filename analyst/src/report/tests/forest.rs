@@ -66,6 +66,7 @@ fn the_figures_are_those_of_the_result_in_the_units_chosen() {
             "{label} {found:?} {row}"
         );
     }
+    assert!(run.page().contains("within an interaction holds where the other predictors"));
     // The inner half and the probability are those of the draws in the data's units.
     let draws = run.in_original_units();
     let (_, sex) = draws.iter().find(|(row, _)| row["name"] == "sex").unwrap();
