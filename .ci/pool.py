@@ -24,11 +24,12 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "target/programs"
-# Measurements and tests that need an idle machine (run by `.ci/exhaustive`), and tests run by `.ci/upgrade`.
+# Measurements and tests that need an idle machine (run by `.ci/exhaustive`), and tests run by `.ci/upgrade` and `.ci/reports`.
 LEFT_OUT = {
     "kernel_speed", "score_speed", "what_a_job_takes_across_a_wide_area_network", "the_time_of_ten_coordinates", "a_million_releases_in_figures", "views_of_a_million_releases_in_figures", "reply_times_do_not_depend_on_records_or_noise",
     "masked_reply_times_do_not_depend_on_records_or_noise",
     "every_daemon_is_replaced_in_the_middle_of_a_job",
+    "reports_are_written_for_a_browser",
 }
 # Long suites with a shorter version at every commit; `.ci/exhaustive suites` runs them.
 LONG = {
@@ -89,6 +90,7 @@ LONG = {
 SCRIPTS = {
     "README's test command": ["cargo", "test", "--workspace"],
     "rolling upgrade": [".ci/upgrade"],
+    "reports in a browser": [".ci/reports"],
 }
 # Need the kept programs alone, and wait more than they compute.
 EARLY = {

@@ -186,6 +186,8 @@ def rehearse(program, folder, study, epsilon, seed):
     if ran.returncode != 0:
         return {"refused": ran.stderr.strip()[-400:]}
     result = json.loads(ran.stdout)
+    # The figures of an answer that is not adequate stand apart.
+    result |= result.get("inadequate", {})
     names = [row["name"] for row in result["posterior"]]
     return {
         "algorithm": result["algorithm"],

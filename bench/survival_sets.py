@@ -119,7 +119,11 @@ def rehearse(program, folder, epsilon, seed):
     for party in "abc":
         command += ["--data", folder / f"{party}.csv"]
     ran = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-    return json.loads(ran.stdout) if ran.returncode == 0 else {"refused": ran.stderr.strip()[-300:]}
+    if ran.returncode != 0:
+        return {"refused": ran.stderr.strip()[-300:]}
+    result = json.loads(ran.stdout)
+    # The figures of an answer that is not adequate stand apart.
+    return result | result.get("inadequate", {})
 
 
 def main():

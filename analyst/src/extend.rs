@@ -10,8 +10,10 @@ use serde::Deserialize;
 
 use crate::client::Connection;
 use crate::faults::{input, refused};
+use crate::inadequate::AdequacyArgs;
 use crate::interval::IntervalArgs;
 use crate::result::read;
+use crate::short_id::whole_id;
 use crate::signed_job;
 use crate::submit::{OutputOptions, submit_and_report};
 
@@ -37,7 +39,7 @@ Example:
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct ExtendArgs {
-    /// The finished job's id, as `conclave jobs` shows it
+    /// The finished job's id, or its first characters, as `conclave jobs` shows it
     #[arg(value_name = "JOB")]
     job: String,
     /// Draws per chain [default: the number that the job requested]
@@ -56,6 +58,8 @@ pub(crate) struct ExtendArgs {
     json: bool,
     #[command(flatten)]
     interval: IntervalArgs,
+    #[command(flatten)]
+    adequacy: AdequacyArgs,
 }
 
 /// The fields of a run's object that describe its continuation.
@@ -66,15 +70,22 @@ struct Ended {
 }
 
 pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
+    let job = whole_id(&args.connection, &args.job).await?;
     let mut client = args.connection.open().await?;
-    let request = JobRequest { job: args.job.clone() };
+    let request = JobRequest { job: job.clone() };
     let status = client.get(request).await.map_err(refused)?.into_inner();
     let options = args.connection.options();
     let end = continuation(&status, &options)?;
-    let source = signed_job::text(&client, &args.job).await?;
-    let extension = Extension { job: &args.job, end: &end, draws: args.draws, epsilon: args.epsilon };
-    let text = extension.of(&source).map_err(|e| input(format!("job {} can't be extended: {e}", args.job)))?;
-    let output = OutputOptions { extends: Some(&args.job), wait: args.wait, json: args.json, level: args.interval.other() };
+    let source = signed_job::text(&client, &job).await?;
+    let extension = Extension { job: &job, end: &end, draws: args.draws, epsilon: args.epsilon };
+    let text = extension.of(&source).map_err(|e| input(format!("job {job} can't be extended: {e}")))?;
+    let output = OutputOptions {
+        extends: Some(&job),
+        wait: args.wait,
+        json: args.json,
+        level: args.interval.other(),
+        adequacy: args.adequacy,
+    };
     submit_and_report(&mut client, &args.connection, text, &output).await
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 use conclave_common::text::one_line;
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::thousands;
+use conclave_pages::verdict::{Grade, state_words};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{JobRequest, JobStatus, ListRequest};
 use serde_json::json;
@@ -14,8 +15,10 @@ use time::macros::format_description;
 
 use crate::client::Connection;
 use crate::faults::refused;
+use crate::inadequate::AdequacyArgs;
 use crate::interval::{IntervalArgs, at_level};
 use crate::output::{say, say_json};
+use crate::short_id::{shortest, whole_id};
 use crate::submit::{ResultOptions, print_result, wait};
 
 /// List the coordinator's jobs, newest first
@@ -31,7 +34,7 @@ pub(crate) struct JobsArgs {
 /// A job of the coordinator.
 #[derive(Args)]
 pub(crate) struct JobArgs {
-    /// The job's id, as `conclave jobs` shows it
+    /// The job's id, or its first characters, as `conclave jobs` shows it
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
     #[command(flatten)]
@@ -52,12 +55,20 @@ pub(crate) async fn list(args: JobsArgs) -> Result<ExitCode, Fault> {
     } else if jobs.is_empty() {
         say!("No jobs yet. `conclave submit JOB.toml` sends one.");
     } else {
-        let state = |job: &JobStatus| if job.place > 0 { format!("{} ({})", job.state, job.place) } else { job.state.clone() };
-        let columns: [Column<'_, JobStatus>; 8] = [
-            ("job", &|job| Cell::name(&job.job)),
+        let state = |job: &JobStatus| {
+            let words = state_words(&job.state, &job.verdict);
+            if job.place > 0 { format!("{words} ({})", job.place) } else { words }
+        };
+        let verdict = |job: &JobStatus| {
+            Grade::parse(&job.verdict).map_or_else(|| "-".to_owned(), |grade| format!("{} {}", grade.sign(), grade.words()))
+        };
+        let length = shortest(&jobs.iter().map(|job| job.job.as_str()).collect::<Vec<_>>());
+        let columns: [Column<'_, JobStatus>; 9] = [
+            ("job", &|job| Cell::name(job.job.get(..length).unwrap_or(&job.job))),
             ("name", &|job| Cell::name(&job.name)),
             ("analyst", &|job| Cell::name(&job.analyst)),
             ("state", &|job| Cell::text(state(job))),
+            ("verdict", &|job| Cell::text(verdict(job))),
             ("phase", &|job| Cell::text(&job.phase)),
             ("draws", &|job| Cell::number(thousands(job.draws))),
             ("of", &|job| Cell::number(thousands(job.draws_asked))),
@@ -75,16 +86,29 @@ pub(crate) struct ResultArgs {
     of: JobArgs,
     #[command(flatten)]
     interval: IntervalArgs,
+    #[command(flatten)]
+    adequacy: AdequacyArgs,
+}
+
+impl JobArgs {
+    /// Completes the job's id.
+    ///
+    /// # Errors
+    /// Those of [`whole_id`].
+    pub(crate) async fn with_whole_id(self) -> Result<Self, Fault> {
+        Ok(Self { job: whole_id(&self.connection, &self.job).await?, ..self })
+    }
 }
 
 pub(crate) async fn watch(args: ResultArgs) -> Result<ExitCode, Fault> {
-    let JobArgs { job, connection, json } = args.of;
+    let JobArgs { job, connection, json } = args.of.with_whole_id().await?;
     let mut client = connection.open().await?;
-    let output = ResultOptions { options: &connection.options(), json, level: args.interval.other() };
+    let output = ResultOptions { options: &connection.options(), json, level: args.interval.other(), adequacy: args.adequacy };
     wait(&mut client, &job, &output).await
 }
 
 pub(crate) async fn cancel(args: JobArgs) -> Result<ExitCode, Fault> {
+    let args = args.with_whole_id().await?;
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
     let status = client.cancel(request).await.map_err(refused)?.into_inner();
@@ -100,7 +124,8 @@ pub(crate) async fn cancel(args: JobArgs) -> Result<ExitCode, Fault> {
 }
 
 pub(crate) async fn summary(args: ResultArgs) -> Result<ExitCode, Fault> {
-    let ResultArgs { of: args, interval } = args;
+    let ResultArgs { of: args, interval, adequacy } = args;
+    let args = args.with_whole_id().await?;
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
     let status = client.get(request).await.map_err(refused)?.into_inner();
@@ -117,7 +142,7 @@ pub(crate) async fn summary(args: ResultArgs) -> Result<ExitCode, Fault> {
         ));
     }
     let status = at_level(&mut client, status, interval.other()).await?;
-    let ended = print_result(&status, args.json)?;
+    let ended = print_result(&status, args.json, adequacy)?;
     // Printing a cancelled job's result is a success.
     Ok(if status.state == "cancelled" { ExitCode::SUCCESS } else { ended })
 }
@@ -129,6 +154,7 @@ fn as_json(job: &JobStatus) -> serde_json::Value {
         "name": job.name,
         "analyst": job.analyst,
         "state": job.state,
+        "verdict": Grade::parse(&job.verdict).map(Grade::words),
         "phase": job.phase,
         "iterations": job.iteration,
         "chains": job.chains,

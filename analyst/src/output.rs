@@ -20,6 +20,11 @@ macro_rules! note {
 }
 pub(crate) use note;
 
+/// Returns the width of the terminal that reads standard output; `None` for a file or a pipe, whose lines stay whole.
+pub(crate) fn width() -> Option<usize> {
+    terminal::is_attended().then(|| usize::from(console::Term::stderr().size().1))
+}
+
 pub(crate) fn line(text: Arguments<'_>) {
     // The reader has hung up: the error can't be reported anywhere.
     let _ = terminal::print(&text);

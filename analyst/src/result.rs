@@ -5,10 +5,13 @@ use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::run::{self, Truth};
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::{thousands, whole};
+use conclave_pages::verdict::{Grade, Verdict, other_warnings};
 use conclave_pages::{aggregation, released};
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::output;
 
 /// Keys of every run's object.
 const KEYS: [&str; 5] = ["iterations", "chains", "seconds", "posterior", "parties"];
@@ -41,18 +44,29 @@ impl RunResult {
         self.0["draws"].as_str()
     }
 
+    /// Returns the grade of the answer.
+    pub(crate) fn grade(&self) -> Grade {
+        Verdict::of(&self.0).grade
+    }
+
     /// Formats the full report for a terminal; with `truth`, adds the true values and the errors of the means in posterior sds.
     pub(crate) fn report(&self, truth: Option<Truth<'_>>) -> String {
-        document::text(&self.document(truth))
+        document::text_within(&self.document(truth), output::width())
     }
 
     fn document(&self, truth: Option<Truth<'_>>) -> Vec<Block> {
         let object = &self.0;
         let job = |key: &str| object[key].as_str();
-        let mut blocks = vec![Block::Text(self.headline())];
+        let verdict = Verdict::of(object);
+        let mut blocks = vec![Block::Text(verdict.line())];
+        let next = verdict.next();
+        blocks.extend((!next.is_empty()).then_some(Block::Text(next)));
+        blocks.push(Block::Text(self.headline()));
         blocks.extend(self.posterior(truth));
-        blocks.extend(run::surrogate(object).map(Block::Text));
-        blocks.extend(run::surrogate_table(object, truth, usize::MAX).map(Block::Table));
+        if released::is_adequate(object) {
+            blocks.extend(run::surrogate(object).map(Block::Text));
+            blocks.extend(run::surrogate_table(object, truth, usize::MAX).map(Block::Table));
+        }
         blocks.extend(run::chains(object));
         blocks.push(match job("refit_of") {
             Some(job) => {
@@ -63,7 +77,7 @@ impl RunResult {
         blocks.extend(aggregation::summary(object).map(Block::Text));
         let extends = |job| Block::Text(format!("This job continues job {job}; figures cover only its own draws and spending."));
         blocks.extend(job("extends").map(extends));
-        blocks.extend(sentences(object, "warnings").into_iter().map(Block::Warning));
+        blocks.extend(other_warnings(object).into_iter().map(Block::Warning));
         blocks.extend(sentences(object, "privacy_warnings").into_iter().map(Block::Warning));
         blocks.extend(job("budget_error").map(|sentence| Block::Text(sentence.to_owned())));
         blocks
@@ -74,14 +88,10 @@ impl RunResult {
         let object = &self.0;
         if !released::is_adequate(object) {
             let prior = if object["refit_of"].is_string() { "Choose a wider prior. " } else { "" };
-            return vec![
-                Block::Text("Not an adequate answer: no interval is shown, since none would be reliable.".to_owned()),
-                Block::Points(sentences(&object["adequacy"], "reasons")),
-                Block::Text(format!(
-                    "{prior}{} The figures are in the result's JSON object, under \"posterior\".",
-                    released::remedies(object)
-                )),
-            ];
+            return vec![Block::Text(format!(
+                "{prior}{} No interval is shown, since none would be reliable; the figures are in the JSON object, under \"inadequate\".",
+                released::remedies(object)
+            ))];
         }
         let given = if released::is_from_releases(object) { ", given the parties' releases" } else { "" };
         let caption = format!("Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds)");
@@ -104,18 +114,7 @@ impl RunResult {
         if let Some(job) = object["refit_of"].as_str() {
             return format!("A refit of job {job}: {chains} chains in {seconds:.1} s, from the releases of its parties.");
         }
-        let ended = match object["stopped_by"].as_str() {
-            Some("budget") => "ended by the budget",
-            Some("draws") => "all draws made",
-            Some("until") => "enough draws made, the rest of the budget unspent",
-            Some("futility" | "hopeless") => "stopped for futility, the rest of the budget not spent",
-            Some("released") if object["ops"].is_object() => "all draws made, each chosen by an owner",
-            Some("released") => "the whole budget released, and all draws made from the releases",
-            Some("policy") => "ended by a data owner",
-            Some("clip") => "stopped because the clip truncates too much: the draws target another posterior",
-            Some(other) => other,
-            None => "ended early",
-        };
+        let ended = run::ended(object);
         // Chains without a test accept every step, except in a final polish; a choice is no proposal.
         let untested = &object["stochastic_gradients"];
         let tested = untested.is_null() || !untested["polish"].is_null();
@@ -152,7 +151,7 @@ mod tests {
             "+0.5 sd",
             "hospital-a",
             "100,000",
-            "Warning: the chains disagree",
+            "! Not usable: R-hat is not defined",
             "The noise share is 20%.",
             "continues job 4f-1",
         ] {
@@ -189,7 +188,7 @@ mod tests {
     fn a_refit_says_that_nothing_was_charged() {
         let refit = RESULT.replace("\"extends\":\"4f-1\"", "\"refit_of\":\"4f-1\"");
         let text = RunResult::parse(&refit).unwrap().report(None);
-        assert!(text.starts_with("A refit of job 4f-1: 4 chains"), "{text}");
+        assert!(text.contains("A refit of job 4f-1: 4 chains"), "{text}");
         assert!(text.contains("No party was queried and nothing was charged") && !text.contains("Privacy spent"), "{text}");
     }
 

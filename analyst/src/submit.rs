@@ -21,7 +21,9 @@ use crate::client::Connection;
 use crate::faults::{failure, input, refused};
 use crate::files;
 use crate::follow::follow;
+use crate::inadequate::AdequacyArgs;
 use crate::interval::{IntervalArgs, at_level};
+use crate::job::Overrides;
 use crate::output::{note, say, say_json};
 use crate::result::RunResult;
 
@@ -48,14 +50,19 @@ pub(crate) struct SubmitArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    overrides: Overrides,
+    #[command(flatten)]
     interval: IntervalArgs,
+    #[command(flatten)]
+    adequacy: AdequacyArgs,
 }
 
 pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
-    let text = read_job(&args.job)?;
+    let text = complete(args.overrides.apply(files::read(&args.job)?)?, &args.job)?;
     let text = if args.anyway { forced(text)? } else { text };
     let mut client = args.connection.open().await?;
-    let output = OutputOptions { extends: None, wait: args.wait, json: args.json, level: args.interval.other() };
+    let output =
+        OutputOptions { extends: None, wait: args.wait, json: args.json, level: args.interval.other(), adequacy: args.adequacy };
     submit_and_report(&mut client, &args.connection, text, &output).await
 }
 
@@ -69,6 +76,8 @@ pub(crate) struct OutputOptions<'a> {
     pub(crate) json: bool,
     /// Level of the result's intervals, other than 90%.
     pub(crate) level: Option<Level>,
+    /// Exit code of a result without an adequate answer.
+    pub(crate) adequacy: AdequacyArgs,
 }
 
 /// Submits a job and prints its id at once or its result once it has ended.
@@ -87,7 +96,8 @@ pub(crate) async fn submit_and_report(
     if output.wait {
         let extension = output.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();
         note!("Submitted job {job}{extension}.");
-        return wait(client, &job, &ResultOptions { options: &options, json: output.json, level: output.level }).await;
+        let OutputOptions { json, level, adequacy, .. } = *output;
+        return wait(client, &job, &ResultOptions { options: &options, json, level, adequacy }).await;
     }
     if output.json {
         let object = match output.extends {
@@ -109,7 +119,12 @@ pub(crate) async fn submit_and_report(
 /// too, the prior of a survival model's scale, `release.table` where a table is expected to be better than scores, and the
 /// weights of a regression.
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
-    let text = with_chosen_table(&JobSpec::with_scale_prior(&JobSpec::with_chosen_chains(&named(files::read(path)?))));
+    complete(files::read(path)?, path)
+}
+
+/// Completes and checks the text of a job file, as [`read_job`] does.
+fn complete(text: String, path: &Path) -> Result<String, Fault> {
+    let text = with_chosen_table(&JobSpec::with_scale_prior(&JobSpec::with_chosen_chains(&named(text))));
     let text = JobSpec::with_chosen_weights(&text);
     let spec = JobSpec::parse(&text).and_then(|spec| spec.check_new().map(|()| spec));
     spec.map_err(|e| input(format!("{}: {e}", path.display())))?;
@@ -154,6 +169,8 @@ pub(crate) struct ResultOptions<'a> {
     pub(crate) json: bool,
     /// Level of the intervals, other than 90%.
     pub(crate) level: Option<Level>,
+    /// Exit code of a result without an adequate answer.
+    pub(crate) adequacy: AdequacyArgs,
 }
 
 /// Follows a job to its end and prints its result. Ctrl-C ends the watching, not the job.
@@ -170,24 +187,24 @@ pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, output: &R
         }
     };
     let status = at_level(client, status, output.level).await?;
-    print_result(&status, output.json)
+    print_result(&status, output.json, output.adequacy)
 }
 
 /// Prints the result of a job that has ended, and returns the exit code.
-pub(crate) fn print_result(status: &JobStatus, json: bool) -> Result<ExitCode, Fault> {
-    if !status.result_json.is_empty() {
-        if json {
-            say_json(&status.result_json.trim());
-        } else {
-            let result = RunResult::parse(&status.result_json)?;
+pub(crate) fn print_result(status: &JobStatus, json: bool, adequacy: AdequacyArgs) -> Result<ExitCode, Fault> {
+    let result = (!status.result_json.is_empty()).then(|| RunResult::parse(&status.result_json)).transpose()?;
+    match &result {
+        Some(_) if json => say_json(&status.result_json.trim()),
+        Some(result) => {
             say!("{}", result.report(None).trim_end());
             if let Some(draws) = result.draws() {
                 say!("\nDraws on the coordinator: {}", one_line(draws));
             }
         }
+        None => {}
     }
     match status.state.as_str() {
-        "finished" => Ok(ExitCode::SUCCESS),
+        "finished" => Ok(result.map_or(ExitCode::SUCCESS, |result| adequacy.exit_code(result.grade()))),
         "cancelled" => {
             note!("The job was cancelled.");
             Ok(ExitCode::from(1))
@@ -268,7 +285,7 @@ mod tests {
     fn a_failed_job_exits_by_its_code() {
         for (code, exit) in [("invalid_input", 2), ("budget", 3), ("unreachable", 4), ("", 1)] {
             let status = JobStatus { state: "failed".to_owned(), error_code: code.to_owned(), ..JobStatus::default() };
-            assert_eq!(print_result(&status, true).unwrap_err().code.exit_code(), exit);
+            assert_eq!(print_result(&status, true, AdequacyArgs::default()).unwrap_err().code.exit_code(), exit);
         }
         let error = "a\n\u{1b}[2Jconclave: the job finished".to_owned();
         let forged = failure(&JobStatus { error, ..JobStatus::default() });

@@ -54,6 +54,8 @@ class Program:
                     raise Skipped(reason)
                 raise Refused(reason)
             result = json.loads(ran.stdout)
+            # The figures of an answer that is not adequate stand apart.
+            result |= result.get("inadequate", {})
             if drawn:
                 result["draws"] = {name: draws(store / "posterior_original" / name) for name in drawn}
         return result

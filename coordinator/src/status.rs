@@ -1,6 +1,7 @@
 //! Status of a job at one moment, as `Get`, `List` and `Watch` show it.
 
 use conclave_common::query::{PartyMetadata, Phase};
+use conclave_pages::verdict::{Grade, Verdict, state_words};
 use conclave_proto::error::Fault;
 use conclave_proto::v1;
 
@@ -100,6 +101,8 @@ pub(crate) struct Status {
     pub fault: Option<Fault>,
     /// Result object of the run, as JSON, once it has ended.
     pub result: Option<String>,
+    /// Grade of that result.
+    pub grade: Option<Grade>,
     /// One entry per party, in the job's order.
     pub parties: Vec<PartyStatus>,
     /// Time of submission, Unix time in milliseconds.
@@ -167,8 +170,20 @@ impl Status {
             result_json: self.result.clone().unwrap_or_default(),
             parties: parties.collect(),
             submitted_unix_ms: self.submitted_ms,
+            verdict: self.grade.map(Grade::words).unwrap_or_default().to_owned(),
         }
     }
+
+    /// Returns the words for the state, which distinguish a run without an adequate answer.
+    pub(crate) fn state_words(&self) -> String {
+        state_words(self.state.as_str(), self.grade.map(Grade::words).unwrap_or_default())
+    }
+}
+
+/// Returns the grade of a result object.
+pub(crate) fn grade_of(result: Option<&str>) -> Option<Grade> {
+    let parsed = serde_json::from_str(result?).ok()?;
+    Some(Verdict::of(&parsed).grade)
 }
 
 pub(crate) fn phase_name(phase: Phase) -> &'static str {

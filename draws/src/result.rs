@@ -3,92 +3,22 @@
 use std::path::Path;
 
 use conclave_common::job::{Algorithm, Continuation, JobSpec};
-use conclave_common::query::PartyMetadata;
 use conclave_inference::diagnostics;
-use conclave_inference::diagnostics::{Summary, Verdict};
+use conclave_inference::diagnostics::Summary;
 pub use conclave_inference::sampler::Adequacy;
 use conclave_inference::sampler::{RunReport, Stage};
 use serde::Serialize;
 
 pub use crate::new_party::NewParty;
 use crate::new_party::new_party;
+pub use crate::outcome::{Outcome, PartyOutcome, StoppedBy};
 pub use crate::ratios::Ratio;
 use crate::ratios::ratios;
 use crate::released::{budget_error, estimand};
-use crate::spent::Spent;
 use crate::survival::survival;
 pub use crate::survival::{Quantiles, SurvivalCurve, SurvivalPoint};
+use crate::verdict::{Ended, Verdict};
 use crate::zarr::DrawStore;
-
-/// The reason for the end of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StoppedBy {
-    /// All draws were made.
-    Draws,
-    /// A party's budget was exhausted.
-    Budget,
-    /// The analyst cancelled the job.
-    Cancelled,
-    /// A party's owner withdrew consent, or a limit of the owner was reached.
-    Policy,
-    /// The clip watch found that an explicit clip cuts the ratios of too many records.
-    Clip,
-    /// All planned releases were made.
-    Released,
-    /// The draws reached the job's target before all were made.
-    Until,
-    /// A forecast showed that even the whole budget would yield no usable draws.
-    Futility,
-    /// An error occurred, which the job's error states. The draws made before it are valid.
-    Failure,
-}
-
-impl StoppedBy {
-    /// Returns the reason for a run's regular end, with `kept` draws per chain. `by_budget` is true if the sampler reports an
-    /// exhausted budget.
-    #[must_use]
-    pub fn regular_end(spec: &JobSpec, kept: u64, by_budget: bool) -> Self {
-        match spec.sampler.until {
-            _ if by_budget => Self::Budget,
-            _ if !spec.algorithm.proposes() => Self::Released,
-            Some(_) if kept < spec.sampler.draws => Self::Until,
-            _ => Self::Draws,
-        }
-    }
-}
-
-/// The driver's record of a finished run, without the draws.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// The reason for the end.
-    pub stopped_by: StoppedBy,
-    /// The party whose budget ended the run.
-    pub budget_party: Option<String>,
-    /// Number of rounds, each over all chains.
-    pub iterations: u64,
-    /// Seconds from the first query to the last draw.
-    pub seconds: f64,
-    /// The job whose releases these draws reuse, for a refit without queries.
-    pub refit_of: Option<String>,
-    /// Warnings from the run that the draws do not show.
-    pub warnings: Vec<String>,
-    /// The algorithm's report beside the draws.
-    pub report: RunReport,
-    /// Parties in the job's order.
-    pub parties: Vec<PartyOutcome>,
-}
-
-/// A party's part of the outcome.
-#[derive(Debug, Clone)]
-pub struct PartyOutcome {
-    /// Name.
-    pub name: String,
-    /// The party's public metadata; `None` if it never opened the job.
-    pub metadata: Option<PartyMetadata>,
-    /// The job's cost at the party.
-    pub spent: Spent,
-}
 
 /// The JSON object of a finished run.
 #[derive(Debug, Clone, Serialize)]
@@ -126,19 +56,14 @@ pub struct RunResult {
     /// The party whose budget ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_party: Option<String>,
-    /// The posterior on the scale that priors are declared on.
-    pub posterior: Vec<PosteriorRow>,
-    /// The posterior in the data's own units.
-    pub posterior_original: Vec<PosteriorRow>,
-    /// Odds, rate or hazard ratios per unit of each predictor, in the data's own units; none for other models.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ratios: Vec<Ratio>,
-    /// Predictions of the parameters that vary by party, at a party that is not in the job.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub new_party: Vec<NewParty>,
-    /// Survival curves of a survival model with predictors.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub survival: Vec<SurvivalCurve>,
+    /// The verdict on the answer, and the next step where it is not fit to publish.
+    pub verdict: Verdict,
+    /// The figures of the answer; empty if it is not adequate.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// The figures of an answer that is not adequate, none of which can be relied on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inadequate: Option<Figures>,
     /// The sections of the algorithm's own report.
     #[serde(flatten)]
     pub report: RunReport,
@@ -162,7 +87,25 @@ pub struct RunResult {
     pub releases: Vec<Stage>,
     /// `warnings` in sentences; `mcse_to_sd` and `budget_error`, the effect of too small a budget on the spread.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub diagnosis: diagnostics::Verdict,
+}
+
+/// The figures of an answer.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Figures {
+    /// The posterior on the scale that priors are declared on.
+    pub posterior: Vec<PosteriorRow>,
+    /// The posterior in the data's own units.
+    pub posterior_original: Vec<PosteriorRow>,
+    /// Odds, rate or hazard ratios per unit of each predictor, in the data's own units; none for other models.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<Ratio>,
+    /// Predictions of the parameters that vary by party, at a party that is not in the job.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub new_party: Vec<NewParty>,
+    /// Survival curves of a survival model with predictors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub survival: Vec<SurvivalCurve>,
 }
 
 /// The aggregation of masked answers, and the noise that protects each party.
@@ -265,7 +208,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let of_original: Vec<(&str, Summary)> = posterior_original.iter().map(|row| (row.name.as_str(), row.summary)).collect();
     let ratios = ratios(spec, &of_original);
     let rows: Vec<(&str, Summary)> = posterior.iter().map(|row| (row.name.as_str(), row.summary)).collect();
-    let mut verdict = diagnostics::verdict(
+    let mut diagnosis = diagnostics::verdict(
         &rows,
         spec.sampler.chains,
         spec.sampler.wanted(),
@@ -273,16 +216,22 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     );
     if spec.algorithm == Algorithm::Ops {
         // The draws are independent, so a single chain needs no check of mixing.
-        verdict.warnings.retain(|word| word != diagnostics::ONE_CHAIN);
+        diagnosis.warnings.retain(|word| word != diagnostics::ONE_CHAIN);
     }
     // An active clip invalidates good diagnostics, so its warning comes first.
-    verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
+    diagnosis.warnings.splice(0..0, outcome.warnings.iter().cloned());
     if let Some(inference) = &outcome.report.inference {
-        verdict.warnings.splice(0..0, inference.warnings.iter().cloned());
-        verdict.budget_error = budget_error(inference);
+        diagnosis.warnings.splice(0..0, inference.warnings.iter().cloned());
+        diagnosis.budget_error = budget_error(inference);
     }
     let adequacy = Adequacy::of(&outcome.report, &rows);
-    verdict.warnings.splice(0..0, adequacy.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
+    diagnosis.warnings.splice(0..0, adequacy.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
+    let draws_per_chain = draws.kept() as u64;
+    let verdict = Verdict::of(&Ended { spec, job, outcome, adequacy: &adequacy, rows: &rows, draws: draws_per_chain });
+    let new_party = new_party(spec, &samples);
+    let survival = survival(spec, &samples);
+    let found = Figures { posterior, posterior_original, ratios, new_party, survival };
+    let (figures, inadequate) = if adequacy.adequate { (found, None) } else { (Figures::default(), Some(found)) };
     let budget = &spec.privacy.budget;
     let parties = outcome.parties.iter().map(|party| PartyRow {
         name: party.name.clone(),
@@ -309,21 +258,19 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         aggregation: AggregationRow::from_spec(spec),
         iterations: outcome.iterations,
         chains: spec.sampler.chains,
-        draws_per_chain: draws.kept() as u64,
+        draws_per_chain,
         seconds: outcome.seconds,
         acceptance_rate: draws.acceptance_rate(),
         stopped_by: outcome.stopped_by,
         budget_party: outcome.budget_party.clone(),
         verdict,
+        diagnosis,
         conditional_on: outcome.report.inference.as_ref().map(|_| "noisy_release"),
         adequacy,
         releases: outcome.report.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
         continuation: Continuation { radii: outcome.report.radii.clone(), states: last_states(&samples) },
-        posterior,
-        ratios,
-        new_party: new_party(spec, &samples),
-        survival: survival(spec, &samples),
-        posterior_original,
+        figures,
+        inadequate,
         report: outcome.report.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),

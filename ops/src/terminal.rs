@@ -4,7 +4,7 @@
 //! causes neither a panic nor an error.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use conclave_common::text;
 
@@ -14,6 +14,12 @@ use conclave_common::text;
 /// An error if standard output can't be written.
 pub fn print(words: &dyn Display) -> io::Result<()> {
     ignore_broken_pipe(writeln!(io::stdout().lock(), "{}", text::lines(&words.to_string())))
+}
+
+/// Returns true if a person reads standard output, and not a file or a pipe.
+#[must_use]
+pub fn is_attended() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Prints one JSON value and a line break on standard output. Characters that would control the terminal are escaped, so that

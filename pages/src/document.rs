@@ -51,22 +51,28 @@ pub fn fact(name: impl Into<String>, words: impl Into<String>) -> Fact {
     (name.into(), words.into())
 }
 
-/// Renders text for a terminal: names of facts are padded to one width, and a heading stands directly above its content.
+/// Renders text: names of facts are padded to one width, and a heading stands directly above its content.
 #[must_use]
 pub fn text(blocks: &[Block]) -> String {
+    text_within(blocks, None)
+}
+
+/// Renders text as [`text`] does; sentences are wrapped at words to a terminal of `width` columns. Tables are not wrapped.
+#[must_use]
+pub fn text_within(blocks: &[Block], width: Option<usize>) -> String {
     let mut out = String::new();
     for block in blocks {
         out += &match block {
-            Block::Title(text) | Block::Text(text) => one_line(text) + "\n\n",
-            Block::Section(text) | Block::Heading(text) => one_line(text) + ":\n",
-            Block::Warning(text) => format!("Warning: {}\n\n", one_line(text)),
-            Block::Points(points) => points.iter().map(|point| format!("  - {}\n", one_line(point))).collect::<String>() + "\n",
+            Block::Title(text) | Block::Text(text) => wrapped("", text, width) + "\n\n",
+            Block::Section(text) | Block::Heading(text) => wrapped("", &format!("{text}:"), width) + "\n",
+            Block::Warning(text) => wrapped("", &format!("Warning: {text}"), width) + "\n\n",
+            Block::Points(points) => points.iter().map(|point| wrapped("  - ", point, width) + "\n").collect::<String>() + "\n",
             Block::Facts(facts) => {
-                let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-                let line = |(name, words): &Fact| format!("  {:<width$} {}\n", one_line(name), one_line(words));
+                let names = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+                let line = |(name, words): &Fact| wrapped(&format!("  {:<names$} ", one_line(name)), words, width) + "\n";
                 facts.iter().map(line).collect::<String>() + "\n"
             }
-            Block::Table(table) => format!("{}:\n{}\n", one_line(table.caption()), table.text()),
+            Block::Table(table) => format!("{}\n{}\n", wrapped("", &format!("{}:", table.caption()), width), table.text()),
             Block::Verbatim(text) => lines(text) + "\n\n",
             Block::Shares(shares) => shares.text() + "\n",
             Block::Signatures(names) => {
@@ -77,6 +83,14 @@ pub fn text(blocks: &[Block]) -> String {
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+/// Puts text on one line after `start`, or on lines of at most `width` columns that are indented as far as the text on the first.
+fn wrapped(start: &str, text: &str, width: Option<usize>) -> String {
+    let line = one_line(text);
+    let Some(width) = width.filter(|width| *width > 20) else { return format!("{start}{line}") };
+    let blank = " ".repeat(start.chars().count().min(width / 2));
+    textwrap::fill(&line, textwrap::Options::new(width).initial_indent(start).subsequent_indent(&blank))
 }
 
 /// Renders Markdown.

@@ -6,11 +6,13 @@
 //! - [`page::document`] builds a whole page, with an embedded stylesheet (a self-contained file) or a linked one.
 //! - [`site::render`] builds a page of a daemon's server: navigation, forms, and parts that a small script updates.
 //! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`],
-//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each returns markup with title, description and numbers.
+//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`], [`plot::forest`]. Each returns markup with title, description and
+//!   numbers. Labels are divided into lines, and none is cut.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time in bounded memory, for live pages.
 //! - [`document`] has a document's blocks and renders them as text, Markdown and HTML; [`table`] does so for tables.
 //! - [`shares`] draws the parts of a whole, such as a budget, as one bar.
 //! - [`run`] has the figures of a run's result for all surfaces; [`ends`] has the ends of its intervals.
+//! - [`verdict`] has the verdict on an answer, and [`checks`] the names of its checks.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
 //! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run.
 //!
@@ -23,6 +25,7 @@
 
 pub mod aggregation;
 pub mod barker;
+pub mod checks;
 pub mod document;
 pub mod ends;
 pub mod forecast;
@@ -38,3 +41,4 @@ pub mod site;
 mod stochastic_gradients;
 pub mod table;
 pub mod text;
+pub mod verdict;

@@ -113,6 +113,8 @@ pub enum Tone {
     Good,
     /// Information.
     Note,
+    /// A result that meets its limits in part.
+    Partial,
     /// A warning, such as a paused party.
     Warning,
 }
@@ -124,6 +126,7 @@ pub fn notice(tone: Tone, heading: &str, body: &Markup, live: bool) -> Markup {
     let (class, mark) = match tone {
         Tone::Good => ("notice good", "✓"),
         Tone::Note => ("notice", "i"),
+        Tone::Partial => ("notice", "◐"),
         Tone::Warning => ("notice beware", "!"),
     };
     html! {

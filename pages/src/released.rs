@@ -5,8 +5,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::object::{rows, sentences, text};
-use crate::page::{Tone, notice};
+use crate::checks::in_words;
+use crate::object::{rows, text};
 use crate::plot::{NoisyInterval, StageEstimate, Stages, format_noise_share, noisy_intervals, stages};
 use crate::table::{Cell, Column, Table};
 use crate::text::number;
@@ -15,6 +15,13 @@ use crate::text::number;
 #[must_use]
 pub fn is_adequate(result: &Value) -> bool {
     result["adequacy"]["adequate"] != false
+}
+
+/// Returns the object with the rows of the posterior: the result itself, or the part of a result that holds those of an answer that is
+/// not adequate.
+#[must_use]
+pub fn figures(result: &Value) -> &Value {
+    if result["inadequate"].is_object() { &result["inadequate"] } else { result }
 }
 
 /// Returns true for a run that infers from few releases, whose intervals contain their noise.
@@ -35,22 +42,19 @@ pub fn remedies(result: &Value) -> &'static str {
     }
 }
 
-/// Returns a notice with the reasons why the answer is not adequate; nothing if it is.
+/// Returns the table of the checks of an answer that is not adequate, in words; nothing if it is.
 #[must_use]
-pub fn inadequacy_notice(result: &Value) -> Markup {
+pub fn failed_checks(result: &Value) -> Markup {
     if is_adequate(result) {
         return Markup::default();
     }
-    let adequacy = &result["adequacy"];
-    let body = html! {
-        p { "No interval is shown because none would be reliable." }
-        ul { @for reason in sentences(adequacy, "reasons") { li { (reason) } } }
-        p { (remedies(result)) " The figures are in the result’s JSON object, under “posterior”." }
-    };
     let is_check = |check: &Value| check["limit"].is_number();
-    let checks: Vec<_> = adequacy.as_object().into_iter().flatten().filter(|(_, check)| is_check(check)).collect();
+    let checks: Vec<_> = result["adequacy"].as_object().into_iter().flatten().filter(|(_, check)| is_check(check)).collect();
+    if checks.is_empty() {
+        return Markup::default();
+    }
     let columns: [Column<'_, (&String, &Value)>; 4] = [
-        ("check", &|(name, _)| Cell::name(name)),
+        ("check", &|(name, _)| Cell::name(in_words(name))),
         ("value", &|(_, check)| known(&check["value"], number)),
         ("at most", &|(_, check)| Cell::figure(&check["limit"], number)),
         ("result", &|(_, check)| match figure(&check["value"]) <= figure(&check["limit"]) {
@@ -58,8 +62,7 @@ pub fn inadequacy_notice(result: &Value) -> Markup {
             false => Cell::markup(html! { span.bad { "! failed" } }),
         }),
     ];
-    let checks = Table::new("Checks of the answer", &checks, &columns);
-    html! { (notice(Tone::Warning, "Not an adequate answer", &body, false)) @if !checks.is_empty() { (checks.html()) } }
+    Table::new("Checks of the answer", &checks, &columns).html()
 }
 
 /// Returns the columns of the noise in the posterior's table, for a run whose intervals contain that of a release, and of the estimand of a
@@ -192,36 +195,27 @@ mod tests {
         assert_eq!(last, Some(("estimand", Cell::name("weighted"))));
         let cells: Vec<Cell> = noise_columns(&of).iter().map(|(_, cell)| cell(&of["posterior"][1])).collect();
         assert_eq!((cells.len(), &cells[0]), (2, &Cell::Number("unknown".to_owned())));
-        assert!(inadequacy_notice(&of).into_string().is_empty());
     }
 
     #[test]
-    fn an_inadequate_answer_shows_its_reasons_and_no_interval() {
-        let of = result(false);
-        let text = inadequacy_notice(&of).into_string();
-        for part in [
-            "Not an adequate answer",
-            "the &lt;b&gt;information is noise",
-            "rho_h",
-            "1.5000",
-            "failed",
-            "mcse_to_sd",
-            "unknown",
-            "fewer predictors",
-        ] {
+    fn an_inadequate_answer_shows_its_checks_in_words_and_no_interval() {
+        let mut of = result(false);
+        let text = failed_checks(&of).into_string();
+        for part in ["noise of the released information", "1.5000", "failed", "Monte Carlo error of a mean", "unknown"] {
             assert!(text.contains(part), "{part} in {text}");
         }
+        assert!(!text.contains("rho_h") && !text.contains("mcse_to_sd"), "{text}");
         assert!(noise_plot(&of, "s", 80).into_string().is_empty() && stage_plots(&of, &[], "s", 80).into_string().is_empty());
+        of["conditional_on"] = Value::Null;
+        assert!(noise_columns(&of).is_empty() && noise_note(&of).is_empty() && noise_plot(&of, "s", 80).into_string().is_empty());
+        assert!(failed_checks(&result(true)).into_string().is_empty());
     }
 
-    /// Chains have the same notice, with remedies of their own, and no figures of a release's noise.
     #[test]
-    fn inadequate_chains_show_their_reasons() {
-        let mut of = result(false);
-        of["conditional_on"] = Value::Null;
-        let text = inadequacy_notice(&of).into_string();
-        assert!(text.contains("Not an adequate answer") && text.contains("more draws") && !text.contains("predictors"), "{text}");
-        assert!(noise_columns(&of).is_empty() && noise_note(&of).is_empty() && noise_plot(&of, "s", 80).into_string().is_empty());
+    fn the_figures_are_where_the_verdict_puts_them() {
+        let of = json!({"posterior": [], "inadequate": {"posterior": [{"name": "a"}]}});
+        assert_eq!(figures(&of)["posterior"][0]["name"], "a");
+        assert_eq!(rows(figures(&result(true)), "posterior").len(), 2);
     }
 
     #[test]
@@ -229,7 +223,7 @@ mod tests {
         let mut of = json!({"posterior": [{"name": "a", "mean": 0.5, "q5": 0.1, "q95": 0.9}]});
         assert!(noise_columns(&of).is_empty());
         for part in
-            [noise_plot(&of, "s", 80), stage_plots(&of, &[], "s", 80), inadequacy_notice(&of), surrogate_noise_plot(&of, "s", 80)]
+            [noise_plot(&of, "s", 80), stage_plots(&of, &[], "s", 80), failed_checks(&of), surrogate_noise_plot(&of, "s", 80)]
         {
             assert!(part.into_string().is_empty());
         }

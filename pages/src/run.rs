@@ -43,6 +43,26 @@ fn named(caption: &str, rows: &[Value], truth: Option<Truth<'_>>, moments: impl 
     table
 }
 
+/// Returns the reason for the end of a run, in words.
+#[must_use]
+pub fn ended(result: &Value) -> &str {
+    match result["stopped_by"].as_str() {
+        Some("budget") => "ended by the budget",
+        Some("draws") => "all draws made",
+        Some("until") => "stopped as asked, at the job’s own target, with the rest of the budget unspent",
+        // Older runs wrote the alias.
+        Some("futility" | "hopeless") => "stopped for futility, the rest of the budget not spent",
+        Some("released") if result["ops"].is_object() => "all draws made, each chosen by an owner",
+        Some("released") => "the whole budget released, and all draws made from the releases",
+        Some("policy") => "ended by a data owner",
+        Some("clip") => "stopped because the clip truncates too much: the draws target another posterior",
+        Some("cancelled") => "cancelled by the analyst",
+        Some("failure") => "ended by a failure",
+        Some(other) => other,
+        None => "ended early",
+    }
+}
+
 /// Builds the posterior's table: the figures of at most `limit` parameters.
 #[must_use]
 pub fn posterior(result: &Value, caption: &str, truth: Option<Truth<'_>>, limit: usize) -> Table {

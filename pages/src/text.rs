@@ -67,6 +67,12 @@ pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.0}%", 100.0 * share) } else { "-".to_owned() }
 }
 
+/// Formats a fraction as a percentage without decimals; a small positive fraction is never shown as 0%.
+#[must_use]
+pub fn share(share: f64) -> String {
+    if share > 0.0 && share < 0.01 { "<1%".to_owned() } else { percent(share) }
+}
+
 /// Sanitises text from outside to plain text on one line of at most `limit` characters, with an ellipsis if truncated. Control
 /// characters become blanks. Bidirectional marks, which can make one text look like another, become visible.
 #[must_use]
@@ -110,6 +116,7 @@ mod tests {
         let shown = [0.0, 59.4, 60.0, 3599.0, 7260.0, 200_000.0, f64::NAN, -1.0].map(duration);
         assert_eq!(shown, ["0 s", "59 s", "1 min 0 s", "59 min 59 s", "2 h 1 min", "2 d 7 h", "unknown", "unknown"]);
         assert_eq!((percent(0.374), percent(f64::NAN)), ("37%".to_owned(), "-".to_owned()));
+        assert_eq!([0.0, 0.004, 0.009, 0.01].map(share), ["0%", "<1%", "<1%", "1%"]);
     }
 
     #[test]

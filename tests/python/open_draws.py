@@ -160,6 +160,8 @@ def check(zarr, csv, table, summary_file):
     warnings.simplefilter("ignore")
     logging.getLogger("cmdstanpy").setLevel(logging.ERROR)
     summary = json.load(open(summary_file))
+    # The figures of an answer that is not adequate stand apart.
+    summary |= summary.get("inadequate", {})
     posterior, original, warmup = zarr_store(zarr, summary)
     cmdstan(csv, summary, original, warmup)
     parquet(table, summary, posterior, original, warmup)

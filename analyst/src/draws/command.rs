@@ -46,6 +46,7 @@ enum Format {
 }
 
 pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
+    let args = DrawsArgs { from: args.from.with_whole_id().await?, ..args };
     let one_file = args.format == Format::Zarr && args.out.extension().is_some_and(|extension| extension == "zip");
     let exists = match args.format {
         Format::Parquet => args.out.exists(),

@@ -1,6 +1,8 @@
 //! `conclave job`: writes a job file from a regression formula.
 
 mod command;
+mod overrides;
 mod text;
 
 pub(crate) use command::{FormulaArgs, run};
+pub(crate) use overrides::Overrides;

@@ -17,6 +17,7 @@ use crate::faults::{input, internal};
 use crate::interval::IntervalArgs;
 use crate::jobs::JobArgs;
 use crate::output::{note, say, say_json};
+use crate::short_id::whole_id;
 
 const AFTER_HELP: &str = "\
 Everything is computed on this machine from the draws of a finished job: no party is queried, and nothing is charged. For each draw \
@@ -102,11 +103,13 @@ pub(crate) async fn run(args: PredictArgs) -> Result<ExitCode, Fault> {
         level: args.interval.level(),
         seed: args.seed,
     };
-    let (job, connection, json) = (args.from.job, args.from.connection, args.from.json);
-    let answer = interruptible(async {
+    let (connection, json) = (args.from.connection, args.from.json);
+    let (job, answer) = interruptible(async {
+        let job = whole_id(&connection, &args.from.job).await?;
         let fetched = fetch_job(&connection, &job).await?;
         check(&fetched.result, &job)?;
-        on_thread(move || compute(&fetched, &request)).await?
+        let answer = on_thread(move || compute(&fetched, &request)).await??;
+        Ok((job, answer))
     })
     .await?;
     answer.warnings().iter().for_each(|warning| note!("warning: {warning}"));
@@ -129,10 +132,8 @@ pub(super) fn check(result: &Value, job: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let reasons = sentences(&result["adequacy"], "reasons").join("; ");
-    let message = format!(
-        "job {job} is not an adequate answer, so nothing is predicted from it: {reasons}. {}",
-        released::remedies(result)
-    );
+    let message =
+        format!("job {job} has no adequate answer, so nothing is predicted from it: {reasons}. {}", released::remedies(result));
     Err(Fault::new(ErrorCode::Internal, message))
 }
 

@@ -16,6 +16,7 @@ use conclave_proto::error::Fault;
 use super::releases::{EndedJob, fetch};
 use crate::faults::input;
 use crate::files;
+use crate::inadequate::AdequacyArgs;
 use crate::interval::{self, IntervalArgs};
 use crate::jobs::JobArgs;
 use crate::output::{say, say_json};
@@ -79,9 +80,12 @@ pub(crate) struct RefitArgs {
     out: Option<PathBuf>,
     #[command(flatten)]
     interval: IntervalArgs,
+    #[command(flatten)]
+    adequacy: AdequacyArgs,
 }
 
 pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
+    let args = RefitArgs { from: args.from.with_whole_id().await?, ..args };
     let priors = args.prior.iter().map(|text| prior(text)).collect::<Result<Vec<_>, Fault>>()?;
     if priors.is_empty() && args.drop.is_empty() && args.without.is_empty() {
         let message = "nothing is changed: pass another prior, --prior \"default=normal(0, 1)\", a predictor to leave out, --drop NAME, or a party, --without NAME";
@@ -106,15 +110,16 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     let began = Instant::now();
     let refitted = job.releases.refit(&spec).map_err(|e| unfit(&e))?;
     let json = keep(&args, &spec, &job, refitted, began)?;
+    let shown = ShownResult::parse(&json)?;
     if args.from.json {
         say_json(&json);
     } else {
-        say!("{}", ShownResult::parse(&json)?.report(None).trim_end());
+        say!("{}", shown.report(None).trim_end());
         if let Some(out) = &args.out {
             say!("\nDraws: {}", out.display());
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(args.adequacy.exit_code(shown.grade()))
 }
 
 /// Summarises the draws as a JSON object, and writes them to a folder if one is given.

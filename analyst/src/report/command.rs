@@ -7,11 +7,13 @@ use clap::Args;
 use conclave_draws::Draws;
 use conclave_pages::text::thousands;
 use conclave_proto::error::{ErrorCode, Fault};
-use conclave_proto::v1::JobRequest;
+use conclave_proto::v1::{JobRequest, JobStatus};
 use serde_json::json;
 
+use super::failed;
 use super::material::Material;
 use super::page::page;
+use super::units::{Per, Units};
 use crate::draws::{fetch, partial_name};
 use crate::ended::{fetch_spec, result_of};
 use crate::faults::{input, refused};
@@ -22,17 +24,16 @@ use crate::output::show;
 
 /// Write a job's result as one HTML file
 ///
-/// The report states the model, its priors and public bounds; shows the posterior on both scales, traces, densities, pairs and
-/// diagnostics; lists the budget spent at each party and its guarantee; and includes everything needed to repeat the run, the job
-/// file included. The file needs no network and has no external references: mail it, archive it, print it. The same job yields
-/// the same file.
+/// The report leads with the result: a forest plot of all coefficients, to copy as a table or to save as a picture. Methods to
+/// paste, diagnostics, the budget spent at each party with its guarantee, and an appendix with every figure and the job file follow.
+/// The file needs no network and has no external references: mail it, archive it, print it. The same job yields the same file.
 ///
-/// Works for every job that has ended with draws: finished, ended by a budget, cancelled. Its numbers are those of
-/// `conclave summary JOB --json`, rounded. Programs find every digit in <data value="..."> elements, and the full object at the
-/// end.
+/// Works for every job that has ended: finished, ended by a budget, cancelled. For one that failed before its first draw the report
+/// states the query, the spending of each party, the reason and the remedy. Its numbers are those of `conclave summary JOB --json`,
+/// rounded. Programs find every digit in <data value="..."> elements, and the full object at the end.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  conclave report JOB -o report.html\n  conclave report JOB -o report.html && xdg-open report.html"
+    after_help = "Examples:\n  conclave report JOB -o report.html\n  conclave report JOB -o report.html --interval 0.95 --per \"age=10 years\"\n  conclave report JOB -o report.html && xdg-open report.html"
 )]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
@@ -42,17 +43,27 @@ pub(crate) struct ReportArgs {
     out: PathBuf,
     #[command(flatten)]
     interval: IntervalArgs,
+    /// Units of a numeric predictor in the result's rows: age=10, or "age=10 years"; repeatable. The JSON object is unchanged
+    #[arg(long, value_name = "COLUMN=NUMBER")]
+    per: Vec<Per>,
 }
 
 pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     if args.out.exists() {
         return Err(input(format!("{} already exists: choose another path", args.out.display())));
     }
+    let args = ReportArgs { from: args.from.with_whole_id().await?, ..args };
     let mut client = args.from.connection.open().await?;
     let request = JobRequest { job: args.from.job.clone() };
     let status = client.get(request).await.map_err(refused)?.into_inner();
+    if ended_without_result(&status) {
+        let (source, spec) = fetch_spec(&client, &args.from.job).await?;
+        let page = failed::page(&status, &source, &spec, &args.from.connection.coordinator);
+        return written(&args, &page);
+    }
     let mut result = result_of(&status, &args.from.connection.options())?;
     let (source, spec) = fetch_spec(&client, &args.from.job).await?;
+    let units = Units::new(&args.per, &spec)?;
     let partial = partial_name(&args.out);
     if partial.exists() {
         return Err(input(format!(
@@ -72,9 +83,20 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         spec: &spec,
         result: &result,
         draws: draws.as_ref(),
+        units: &units,
         coordinator: &args.from.connection.coordinator,
     });
-    files::write_new(&args.out, &page)?;
+    written(&args, &page)
+}
+
+/// Returns true for a job that failed, or was cancelled, before its first draw.
+fn ended_without_result(status: &JobStatus) -> bool {
+    status.result_json.is_empty() && matches!(status.state.as_str(), "failed" | "cancelled")
+}
+
+/// Writes the page, and prints its path.
+fn written(args: &ReportArgs, page: &str) -> Result<ExitCode, Fault> {
+    files::write_new(&args.out, page)?;
     let out = args.out.display().to_string();
     let object = json!({ "job": args.from.job, "report": out, "bytes": page.len() });
     show(args.from.json, &object, &format_args!("{out}: {} bytes", thousands(page.len() as u64)));

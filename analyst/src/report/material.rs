@@ -5,6 +5,8 @@ use conclave_draws::Draws;
 use conclave_proto::v1::JobStatus;
 use serde_json::Value;
 
+use super::units::Units;
+
 /// Inputs of a report.
 pub(super) struct Material<'a> {
     pub(super) status: &'a JobStatus,
@@ -15,6 +17,8 @@ pub(super) struct Material<'a> {
     pub(super) result: &'a Value,
     /// `None` if the coordinator has none any more.
     pub(super) draws: Option<&'a Draws>,
+    /// The units that coefficients stand for.
+    pub(super) units: &'a Units,
     /// The coordinator's address.
     pub(super) coordinator: &'a str,
 }

@@ -6,6 +6,7 @@ use conclave_pages::table::{Cell, Column, Table, facts};
 use conclave_pages::text::{as_written as plain, name, plain as whole};
 use maud::{Markup, html};
 
+use super::fold::folded_if_many;
 use super::material::Material;
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
@@ -20,16 +21,17 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     .into_iter()
     .chain(extends)
     .collect();
+    let (count, columns) = (spec.model.parameter_names().len(), columns(material));
     html! {
-        (facts(&said))
-        div.formula { (formula(&spec.model)) }
+        (folded_if_many(count, "The model in words, and its parties", facts(&said)))
+        (folded_if_many(count, "The formula", html! { div.formula { (formula(&spec.model)) } }))
         @if spec.power != 1.0 { p { "The likelihood is raised to the power " (plain(spec.power)) "." } }
         @if spec.exposure_fixed { p { "The job states that the exposure was fixed by design." } }
         @if spec.incomplete_rows { p { "Rows with a missing or unusable value are inert: they are counted and contribute zero." } }
         p { "Numeric columns are clamped to their public bounds and coded to [−1, 1] between them; the formula and the priors refer to the "
             "coded values. [column = level] is 1 if the column has that level and 0 otherwise." }
-        (parameters(material).html())
-        (columns(material).html())
+        (folded_if_many(count, "Priors and boxes", parameters(material).html()))
+        (folded_if_many(count, "Columns and their public declarations", columns.html()))
         p.note { "The bounds were declared by the analyst from public knowledge, not taken from the records. Values outside are replaced by the nearest bound." }
     }
 }

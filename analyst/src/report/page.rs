@@ -5,7 +5,7 @@ use conclave_pages::text::{name, plain_name};
 use maud::{Markup, html};
 
 use super::material::Material;
-use super::{model, plots, posterior, privacy, repeat, run_section, sites, survival};
+use super::{methods, model, plots, posterior, privacy, repeat, result_section, run_section, sites, survival};
 
 /// A section of the page: its anchor, heading and content.
 struct Section {
@@ -14,28 +14,40 @@ struct Section {
     body: Markup,
 }
 
+/// The word that opens the headings of the appendix; the list of sections has one entry for all of them.
+const APPENDIX: &str = "Appendix";
+
 /// Renders the report.
 pub(super) fn page(material: &Material<'_>) -> String {
     let differences = sites::section(material).map(|body| Section { anchor: "parties", heading: "How the parties differ", body });
     let curves = survival::section(material).map(|body| Section { anchor: "survival", heading: "Survival", body });
-    let begin = [
-        Section { anchor: "model", heading: "Model and data", body: model::section(material) },
-        Section { anchor: "posterior", heading: "The posterior", body: posterior::section(material) },
-    ];
+    let begin = [Section { anchor: "estimates", heading: "Result", body: result_section::section(material) }];
+    let reliable = html! {
+        (run_section::tiles(material))
+        (posterior::diagnostics(material))
+        h3 { "The draws" }
+        (plots::section(material))
+    };
     let end = [
-        Section { anchor: "diagnostics", heading: "Are the draws reliable?", body: posterior::diagnostics(material) },
-        Section { anchor: "plots", heading: "The draws", body: plots::section(material) },
-        Section { anchor: "run", heading: "How the run went", body: run_section::section(material) },
+        Section { anchor: "methods", heading: "Methods", body: methods::section(material) },
+        Section { anchor: "diagnostics", heading: "Diagnostics", body: reliable },
         Section { anchor: "privacy", heading: "Privacy", body: privacy::section(material) },
-        Section { anchor: "repeat", heading: "Checking and repeating the run", body: repeat::section(material) },
+        Section { anchor: "model", heading: "Appendix: model and data", body: model::section(material) },
+        Section { anchor: "posterior", heading: "Appendix: the posterior in numbers", body: posterior::section(material) },
+        Section { anchor: "run", heading: "Appendix: how the run went", body: run_section::section(material) },
+        Section { anchor: "repeat", heading: "Appendix: checking and repeating the run", body: repeat::section(material) },
     ];
     let sections: Vec<Section> = begin.into_iter().chain(curves).chain(differences).chain(end).collect();
     let body = html! {
         h1 { (name(&material.spec.name)) }
         p.lead { "A Bayesian posterior over the records of " (parties(material.spec.parties.len())) ", none of which left its owner" }
-        (run_section::tiles(material))
         (posterior::verdict(material))
-        nav aria-label="Sections" { ul { @for section in &sections { li { a href={ "#" (section.anchor) } { (section.heading) } } } } }
+        nav aria-label="Sections" { ul {
+            @for section in sections.iter().filter(|section| !section.heading.starts_with(APPENDIX)) {
+                li { a href={ "#" (section.anchor) } { (section.heading) } }
+            }
+            li { a href="#model" { (APPENDIX) } }
+        } }
         @for section in &sections {
             section aria-labelledby=(section.anchor) { h2 id=(section.anchor) { (section.heading) } (section.body) }
         }

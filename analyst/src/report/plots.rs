@@ -2,17 +2,21 @@
 
 use conclave_common::parameter::Interval;
 use conclave_common::parameter::Prior;
+use conclave_pages::object::{rows, text};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Densities, Pairs, Trace, Traces, columns, density, pairs, row, trace};
 use conclave_pages::released;
-use conclave_pages::text::name;
 use maud::{Markup, html};
 
+use super::fold::folded;
 use super::material::Material;
+use super::posterior::least;
 use conclave_draws::Draws;
 
 /// Maximum number of parameters plotted; a page of more would be unreadable.
 const MOST: usize = 40;
+/// Number of parameters shown before the others, which are folded.
+const WORST: usize = 4;
 /// Chains shown separately, and one line for all others.
 const LINES: usize = 9;
 /// Scale of all plots.
@@ -22,28 +26,49 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let Some(draws) = material.draws.filter(|draws| draws.sampling.draws() > 0) else {
         return html! { p { "The coordinator no longer holds draws of this job, so there is nothing to plot. The figures above were computed from them." } };
     };
-    let drawn = draws.parameters.len().min(MOST);
-    let resolution = columns(drawn * draws.chains().min(LINES));
-    let samples: Vec<Vec<&[f64]>> =
-        draws.sampling.theta[..drawn].iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
-    html! {
-        @if !released::is_adequate(material.result) {
-            (notice(Tone::Warning, "These draws are not a usable posterior", &html! { p { "They are shown to help find the cause: see above why they are not reliable." } }, false))
-        }
+    let order = worst_first(material, draws);
+    let resolution = columns(order.len() * draws.chains().min(LINES));
+    let chains = |index: &usize| draws.sampling.theta[*index].iter().map(Vec::as_slice).collect::<Vec<&[f64]>>();
+    let samples: Vec<Vec<&[f64]>> = order.iter().map(chains).collect();
+    let names: Vec<String> = order.iter().map(|index| draws.parameters[*index].clone()).collect();
+    let shown = |at: usize| parameter(material, draws, order[at], resolution, &samples[at]);
+    let plots = html! {
         p {
             "On the scale of the priors" @if !released::is_from_releases(material.result) { ", after the warm-up" }
             ". Each chain has its own colour and dash pattern."
         }
-        @if draws.parameters.len() > MOST { p { "The first " (MOST) " of " (draws.parameters.len()) " parameters are shown." } }
-        @for index in 0..drawn {
-            h3 { (name(&draws.parameters[index])) }
-            (parameter(material, draws, index, resolution, &samples[index]))
+        p { "Shown first: the parameters with the fewest effective draws." }
+        div.draws { @for at in 0..order.len().min(WORST) { (shown(at)) } }
+        @if order.len() > WORST {
+            @let more = html! {
+                @if draws.parameters.len() > MOST { p { (MOST) " of " (draws.parameters.len()) " parameters are shown." } }
+                @for at in WORST..order.len() { (shown(at)) }
+            };
+            (folded(&format!("The draws of {} more parameters", order.len() - WORST), &more))
         }
-        @if drawn > 1 {
-            h3 { "Pairs" }
-            (pairs(&Pairs { id: "pairs", names: &draws.parameters[..drawn], scale: SCALE, draws: &samples }))
+        @if order.len() > 1 {
+            (folded("Pairs of parameters", &pairs(&Pairs { id: "pairs", names: &names, scale: SCALE, draws: &samples })))
         }
+    };
+    if released::is_adequate(material.result) {
+        return plots;
     }
+    let warned = html! {
+        (notice(Tone::Warning, "These draws are not a usable posterior", &html! { p { "They are shown to help find the cause: see above why they are not reliable." } }, false))
+        (plots)
+    };
+    folded("Look anyway", &warned)
+}
+
+/// Returns the parameters to plot, those with the fewest effective draws first.
+fn worst_first(material: &Material<'_>, draws: &Draws) -> Vec<usize> {
+    let posterior = rows(released::figures(material.result), "posterior");
+    let row = |index: &usize| posterior.iter().find(|row| text(row, "name") == draws.parameters[*index]);
+    let least = |index: &usize| row(index).map_or(0.0, least);
+    let mut order: Vec<usize> = (0..draws.parameters.len().min(draws.sampling.theta.len())).collect();
+    order.sort_by(|a, b| least(a).total_cmp(&least(b)));
+    order.truncate(MOST);
+    order
 }
 
 /// Renders the trace and density of one parameter.

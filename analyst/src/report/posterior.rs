@@ -4,42 +4,42 @@ use conclave_common::job::SamplerSpec;
 use conclave_common::job::Wanted;
 use conclave_inference::sampler::Stage;
 use conclave_pages::ends::{Ends, percentage};
-use conclave_pages::object::{rows, sentences, text};
+use conclave_pages::object::{rows, text};
 use conclave_pages::page::{Tone, notice};
-use conclave_pages::plot::{Interval, intervals};
 use conclave_pages::table::{Cell, Column, Table, inline};
 use conclave_pages::text::{number, percent, plain, thousandths, whole};
+use conclave_pages::verdict::{Verdict, other_warnings};
 use conclave_pages::{released, run};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::fold::{MANY, folded, folded_if_many};
 use super::material::Material;
 
+/// Number of parameters whose figures are shown before the others, which are folded.
+const WORST: usize = 8;
 /// Scale on which the posterior is plotted.
 const SCALE: &str = "scale of the priors";
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
     if !released::is_adequate(material.result) {
-        return released::inadequacy_notice(material.result);
+        return html! { p { "Not shown: see the reasons under “Result”." } };
     }
     let posterior = rows(material.result, "posterior");
     let ends = Ends::of(posterior);
     let [low, high] = &ends.headings;
-    let drawn: Vec<Interval> = posterior
-        .iter()
-        .map(|row| {
-            let quantiles = [ends.low(row), &row["median"], ends.high(row)].map(|value| value.as_f64().unwrap_or(f64::NAN));
-            Interval { name: text(row, "name").to_owned(), quantiles }
-        })
-        .collect();
+    let count = posterior.len();
+    let coded = "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1";
+    let of_prior =
+        html! { (summaries(material, coded, posterior, true)) (released::noise_plot(material.result, SCALE, usize::MAX)) };
+    let stages = released::stage_plots(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX);
+    let surrogate = surrogate(material);
     html! {
-        (intervals("intervals", SCALE, ends.level, &drawn))
-        (summaries(material, "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior, true))
-        (released::noise_plot(material.result, SCALE, usize::MAX))
         (summaries(material, "In the units of the data", rows(material.result, "posterior_original"), false))
-        @if let Some(ratios) = run::ratios(material.result) { (ratios.html()) }
-        (released::stage_plots(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX))
-        (surrogate(material))
+        (folded_if_many(count, "On the scale of the priors", of_prior))
+        @if let Some(ratios) = run::ratios(material.result) { (folded("Ratios of one unit of each predictor", &ratios.html())) }
+        @if !stages.0.is_empty() { (folded("Estimates after each stage", &stages)) }
+        @if !surrogate.0.is_empty() { (folded("The posterior by a quadratic fitted to the releases (“surrogate”)", &surrogate)) }
         p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: further digits are noise. Programs "
             "find every digit in the page’s data elements and in the object at its end. " (low) " and " (high) " bound the central " (percentage(ends.level)) " interval."
             (released::noise_note(material.result)) }
@@ -105,24 +105,16 @@ fn fixed(x: f64, decimals: usize) -> String {
     if x.abs() < 1e7 { format!("{x:.decimals$}") } else { number(x) }
 }
 
-/// Renders the verdict on the run, placed before everything else.
+/// Renders the verdict on the run, placed before everything else, and the warnings that it does not state.
 pub(super) fn verdict(material: &Material<'_>) -> Markup {
-    let warnings = sentences(material.result, "warnings");
-    let sentence = plain(text(material.result, "budget_error"), 1000);
-    if warnings.is_empty() && released::is_adequate(material.result) {
-        let body = html! { p { "R-hat, effective sample sizes and Monte Carlo errors of every parameter are within their limits." } p { (sentence) } };
-        return notice(Tone::Good, "No problems were found in these draws", &body, false);
+    let warnings = other_warnings(material.result);
+    let body = html! { ul { @for warning in &warnings { li { (warning) } } } };
+    let heading = if warnings.len() == 1 { "One warning".to_owned() } else { format!("{} warnings", warnings.len()) };
+    html! {
+        (Verdict::of(material.result).notice())
+        @if !warnings.is_empty() { (notice(Tone::Warning, &heading, &body, false)) }
+        p { (plain(text(material.result, "budget_error"), 1000)) }
     }
-    let body = html! {
-        ul { @for warning in &warnings { li { (warning) } } }
-        p { (sentence) }
-    };
-    let heading = match warnings.len() {
-        _ if !released::is_adequate(material.result) => "Not an adequate answer".to_owned(),
-        1 => "One warning".to_owned(),
-        several => format!("{several} warnings"),
-    };
-    notice(Tone::Warning, &heading, &body, false)
 }
 
 pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
@@ -131,11 +123,16 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
     let origin = if material.spec.sampler.until.is_some() { " (set by the job)" } else { " (100 per chain, 400 in total)" };
     let verdict = |row: &Value| match remarks(row, chains, wanted) {
         words if words.is_empty() && !released::is_adequate(material.result) => {
-            Cell::markup(html! { span.bad { "! not an adequate answer" } })
+            Cell::markup(html! { span.bad { "! no adequate answer" } })
         }
         words if words.is_empty() => Cell::markup(html! { span.ok { "✓ good" } }),
         words => Cell::markup(html! { span.bad { "! " (words.join("; ")) } }),
     };
+    let mut posterior: Vec<Value> = rows(released::figures(material.result), "posterior").to_vec();
+    if posterior.len() > MANY {
+        posterior.sort_by(|a, b| least(a).total_cmp(&least(b)));
+    }
+    let first = if posterior.len() > MANY { WORST } else { posterior.len() };
     let share = |row: &Value| ratio(row).map_or_else(|| "-".to_owned(), |x| format!("{:.1}%", 100.0 * x));
     let columns: [Column<'_, Value>; 6] = [
         ("parameter", &|row| Cell::name(text(row, "name"))),
@@ -146,7 +143,11 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
         ("MCSE / sd", &|row| Cell::number(share(row))),
     ];
     html! {
-        (Table::new("Convergence and precision", rows(material.result, "posterior"), &columns).html())
+        (Table::new("Convergence and precision", &posterior[..first], &columns).html())
+        @if posterior.len() > first {
+            @let more = Table::new("Convergence and precision of the other parameters", &posterior[first..], &columns).html();
+            (folded(&format!("The figures of {} more parameters", posterior.len() - first), &more))
+        }
         p.note {
             "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (origin)
             ", Monte Carlo error of the mean at most " (percent(wanted.error_share())) " of the posterior sd. Rank-normalised split R-hat, effective sample "
@@ -156,6 +157,12 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
         @if chains == 1 { p { "One chain can’t be compared with others: R-hat carries no information here." } }
         p { "These figures can’t detect everything: chains that have all missed the same mode agree with each other." }
     }
+}
+
+/// Returns the smaller effective sample size of a parameter; 0 for a chain that never moved.
+pub(super) fn least(row: &Value) -> f64 {
+    let figure = |key: &str| row[key].as_f64().unwrap_or(0.0);
+    figure("ess_bulk").min(figure("ess_tail"))
 }
 
 /// Returns the Monte Carlo error of a parameter's mean as a share of its sd.

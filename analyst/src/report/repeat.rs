@@ -12,9 +12,13 @@ use crate::jobs::moment;
 /// Maximum length of the object in the page; a longer one (last states of many chains) is available from `conclave summary`.
 const LONGEST: usize = 300_000;
 
+/// Returns the SHA-256 of a job file in hexadecimal digits.
+pub(super) fn digest(source: &str) -> String {
+    Sha256::digest(source.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 pub(super) fn section(material: &Material<'_>) -> Markup {
     let Material { status, source, spec, .. } = *material;
-    let digest: String = Sha256::digest(source.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let made_by = material.draws.map(|draws| plain(&draws.created_by, 100)).filter(|text| !text.is_empty());
     // Escaped as on a terminal, so that a program still reads the same value.
     let object = json(status.result_json.trim());
@@ -29,7 +33,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
                 @if let Some(made_by) = &made_by { (made_by) " ran the job; " } "conclave " (env!("CARGO_PKG_VERSION")) " wrote this report"
             }),
             ("seed", html! { (spec.sampler.seed) ", of proposals and decisions. The noise has no seed: a second run spends budget again and yields other draws of the same posterior" }),
-            ("digest", html! { "SHA-256 of the job file: " code { (digest) } }),
+            ("digest", html! { "SHA-256 of the job file: " code { (digest(source)) } }),
         ]))
         p {
             "Every owner can replay the run: " code { "conclave-party verify " (plain(&status.job, 100)) } " compares every query, decision, "
@@ -37,16 +41,14 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             code { "conclave draws " (plain(&status.job, 100)) " --format zarr --out draws.zarr" } ". To run it again, save the job file below and use "
             code { "conclave submit job.toml" } "."
         }
-        h3 { "The job file, byte for byte" }
-        pre tabindex="0" { (source) }
+        details.fold { summary { "The job file, byte for byte" } pre tabindex="0" { (source) } }
         @if !source.lines().all(|line| is_plain(&line.replace('\t', " "))) {
             p.note { "Characters that act on the display are replaced here: the digest is that of the file with them." }
         }
-        h3 { "The result, as " code { "conclave summary --json" } " prints it" }
         @if object.len() <= LONGEST {
-            details { summary { "Show the object" } pre tabindex="0" id="result" { (object) } }
+            details.fold { summary { "The result, as " code { "conclave summary --json" } " prints it" } pre tabindex="0" id="result" { (object) } }
         } @else {
-            p { "It is too long for this page: " code { "conclave summary " (plain(&status.job, 100)) " --json" } " prints it." }
+            p { "The result’s object is too long for this page: " code { "conclave summary " (plain(&status.job, 100)) " --json" } " prints it." }
         }
         p.note { "This page was made from that object, the job file and the draws. The same job gives the same page." }
     }

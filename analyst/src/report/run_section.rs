@@ -64,6 +64,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             "cancelled" => "The analyst ended it. The draws made before are kept.",
             "policy" => "A data owner ended it, by withdrawing consent or by a limit. The draws made before are kept.",
             "failure" => "It failed. The draws made before are kept.",
+            "released" => "All planned releases were made.",
             "clip" => "It was stopped because the clip truncates too much: the draws target another posterior than the requested one.",
             other => (line(other, 200)),
         }

@@ -9,6 +9,7 @@ use conclave_pages::text::name;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::fold::folded;
 use super::material::Material;
 
 /// Renders a forest plot per parameter; `None` for a job whose parties share every parameter.
@@ -27,7 +28,9 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
         @for (at, site) in sites.varying.iter().enumerate() {
             @let parameter = &names[site.index];
             h3 { (name(parameter)) }
-            (intervals(&format!("sites-{at}"), "scale of the priors", ends(material).level, &forest(material, parameter)))
+            @let plot = intervals(&format!("sites-{at}"), "scale of the priors", ends(material).level, &forest(material, parameter));
+            // The result has the coefficients of the parties, in the data's units.
+            @if parameter == "intercept" { (plot) } @else { (folded("On the scale of the priors", &plot)) }
             p.note { "Prior of its sd over the parties: " code { (site.sd) } "; posterior median "
                 (of(material.result, &Sites::sd_name(parameter)).map_or_else(|| "unknown".to_owned(), |[_, median, _]| format!("{median:.3}"))) "." }
         }

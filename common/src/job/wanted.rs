@@ -18,7 +18,7 @@ pub fn ess_wanted(chains: u32) -> f64 {
 }
 
 /// The target precision of a run's draws.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Wanted {
     /// Minimum bulk and tail effective sample size of each parameter.
     pub ess: f64,
@@ -27,6 +27,19 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// The limits of a preliminary answer to a job that states no target of its own: the Monte Carlo error of a mean is at most 10% of
+    /// the posterior sd.
+    pub const PRELIMINARY: Self = Self { ess: 100.0, rhat: 1.05 };
+    /// Largest split R-hat of a preliminary answer, however loose the job's own limit is.
+    const RHAT_MOST: f64 = 1.1;
+
+    /// Returns the limits of a preliminary answer to a job with this target: the target where it is looser than [`Self::PRELIMINARY`].
+    #[must_use]
+    pub fn or_preliminary(self) -> Self {
+        let least = Self::PRELIMINARY;
+        Self { ess: self.ess.min(least.ess), rhat: self.rhat.clamp(least.rhat, Self::RHAT_MOST) }
+    }
+
     /// Returns the default target for a number of chains.
     #[must_use]
     pub fn usual(chains: u32) -> Self {

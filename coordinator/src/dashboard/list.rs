@@ -12,6 +12,7 @@ use conclave_pages::page::{Tone, notice};
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::{name, number, percent, plain_name, thousands};
+use conclave_pages::verdict::Grade;
 use maud::{Markup, html};
 
 use super::shared::{CHECK_INTERVAL, Dashboard, Part, Shared, now, number_in, utc, visible_jobs};
@@ -48,7 +49,8 @@ struct Row {
     id: String,
     name: String,
     analyst: String,
-    state: JobState,
+    state: String,
+    grade: Option<Grade>,
     draws: (u64, u64),
     acceptance: f64,
     spent: Option<f64>,
@@ -60,7 +62,8 @@ fn row(status: &Status) -> Row {
         id: status.id.clone(),
         name: status.name.clone(),
         analyst: status.analyst.clone(),
-        state: status.state,
+        state: status.state_words(),
+        grade: status.grade,
         draws: (status.draws, status.draws_asked),
         acceptance: status.acceptance_rate,
         spent: status.parties.iter().map(|party| party.epsilon_spent).reduce(f64::max),
@@ -134,9 +137,10 @@ fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup 
         site::progress(done, asked, &format!("{} of {}", thousands(done), thousands(asked)))
     };
     let accepted = |row: &Row| if row.draws.0 > 0 { percent(row.acceptance) } else { "-".to_owned() };
-    let columns: [Column<'_, Row>; 7] = [
+    let columns: [Column<'_, Row>; 8] = [
         ("job", &|row| Cell::markup(html! { a href={ "/jobs/" (row.id) } { (name(&row.name)) } })),
-        ("state", &|row| Cell::text(row.state.as_str())),
+        ("state", &|row| Cell::text(&row.state)),
+        ("verdict", &|row| Cell::markup(row.grade.map_or_else(|| html! { "-" }, Grade::html))),
         ("draws per chain", &|row| Cell::markup(done(row))),
         ("accepted", &|row| Cell::number(accepted(row))),
         ("epsilon spent (max)", &|row| Cell::number(row.spent.map_or_else(|| "-".to_owned(), number))),

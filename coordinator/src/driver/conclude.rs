@@ -15,7 +15,7 @@ use super::run::{Driver, Requeued};
 use super::stop::StopReason;
 use crate::clock::{Timestamp, now_ms};
 use crate::party_event::Event;
-use crate::status::{State, Status, WAITS_FOR_OPERATOR};
+use crate::status::{State, Status, WAITS_FOR_OPERATOR, grade_of};
 use crate::store::{JobEnd, RunEnd};
 
 /// Time to wait for answers in flight when a job ends in the middle of a round. They are discarded, but their cost counts as
@@ -125,6 +125,7 @@ impl Driver {
                 None
             }
         };
+        status.grade = grade_of(status.result.as_deref());
         if status.result.is_none() {
             pack_leftover_draws(Arc::clone(&self.job)).await;
         }

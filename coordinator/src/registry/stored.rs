@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::jobs::JobRegistry;
 use super::view::Entry;
 use crate::driver::Job;
-use crate::status::{PartyStatus, State, Status};
+use crate::status::{PartyStatus, State, Status, grade_of};
 use crate::store::JobRow;
 
 impl JobRegistry {
@@ -103,6 +103,7 @@ fn restored_status(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) ->
         seconds: row.run.seconds,
         fault: row.run.fault.or_else(|| ended.is_none().then(unfit)),
         state: ended.unwrap_or(State::Failed),
+        grade: grade_of(row.run.result.as_deref()),
         result: row.run.result,
         submitted_ms: row.job.submitted_ms,
         ..Status::default()

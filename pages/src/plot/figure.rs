@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
+use super::measure::{TICK, width};
 
 /// Number of series distinguishable by colour and dashes, after which the styles repeat.
 pub(super) const SERIES: usize = 8;
@@ -22,6 +23,12 @@ impl Field {
     /// Creates a field with room for an axis on the left and below.
     pub(super) fn new(width: f64, height: f64) -> Self {
         Self { width, height, left: 52.0, bottom: 36.0, top: 8.0, right: 18.0 }
+    }
+
+    /// Widens the left margin to the labels of a vertical axis.
+    pub(super) fn beside(self, axis: &Axis) -> Self {
+        let widest = axis.ticks(down(&self)).iter().map(|(_, text)| width(text, TICK)).fold(0.0, f64::max);
+        Self { left: self.left.max(widest + 22.0), ..self }
     }
 
     /// Returns the position of a fraction of the horizontal axis.
@@ -125,6 +132,11 @@ pub(super) fn legend_of(names: &[String], sample: &str) -> Markup {
     }
 }
 
+/// Returns the number of ticks for which a vertical axis has room.
+fn down(field: &Field) -> usize {
+    ((field.y(0.0) - field.y(1.0)) / 32.0).max(2.0) as usize
+}
+
 fn axes(figure: &Figure<'_>) -> Markup {
     let field = &figure.field;
     let (left, right) = (field.x(0.0), field.x(1.0));
@@ -135,7 +147,7 @@ fn axes(figure: &Figure<'_>) -> Markup {
     };
     // A label is about 40 units wide and 25 high.
     let across = ((right - left) / 55.0).max(2.0) as usize;
-    let down = ((bottom - top) / 32.0).max(2.0) as usize;
+    let down = down(field);
     html! {
         @if let Some(axis) = figure.y.0 {
             @for (share, text) in place(axis, down) {

@@ -4,13 +4,16 @@ use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::figure::{Field, Figure, at, figure, left_out};
+use super::label::Labels;
+use super::measure::TICK;
 use super::trace::shown;
 use crate::ends::{headings, percentage};
 use crate::table::{Cell, Column, Table};
-use crate::text::plain;
 
 const MAX_PARAMETERS: usize = 60;
 const ROW: f64 = 20.0;
+/// Greatest width of a label.
+const LABEL: f64 = 170.0;
 
 /// One parameter's interval.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +29,9 @@ pub struct Interval {
 pub fn intervals(id: &str, scale: &str, level: f64, rows: &[Interval]) -> Markup {
     let [low, high] = headings(level);
     let drawn = &rows[..rows.len().min(MAX_PARAMETERS)];
-    let field = Field { left: 100.0, ..Field::new(440.0, drawn.len() as f64 * ROW + 52.0) };
+    let labels = Labels::new(drawn.iter().map(|row| row.name.as_str()), LABEL, TICK);
+    let row_height = ROW.max(labels.highest() + 5.0);
+    let field = Field { left: (labels.width + 10.0).max(40.0), ..Field::new(440.0, drawn.len() as f64 * row_height + 52.0) };
     let x = Axis::around(drawn.iter().flat_map(|row| row.quantiles));
     let height = 1.0 / drawn.len().max(1) as f64;
     let layers = html! {
@@ -35,7 +40,7 @@ pub fn intervals(id: &str, scale: &str, level: f64, rows: &[Interval]) -> Markup
         }
         @for (index, row) in drawn.iter().enumerate() {
             @let y = field.y(1.0 - (index as f64 + 0.5) * height);
-            text.tick x=(at(field.left - 6.0)) y=(at(y + 3.5)) text-anchor="end" { (plain(&row.name, 16)) }
+            (labels.draw(index, "tick", (field.left - 6.0, y), "end"))
             @if let [Some(low), Some(middle), Some(high)] = row.quantiles.map(|q| x.share(q)) {
                 path class="interval s0" d={ "M" (at(field.x(low))) " " (at(y)) "H" (at(field.x(high))) } {}
                 circle class="dot s0" cx=(at(field.x(middle))) cy=(at(y)) r="4" {}
@@ -78,7 +83,7 @@ mod tests {
             [vec![], vec![row("<i>", odd)], vec![row("a", [-1.0, 0.0, 2.0]), row("b", odd)], vec![row("x", [1.0; 3]); 900]]
         {
             let text = intervals("i", "scale of the priors", 0.9, &rows).into_string();
-            assert!(!text.contains("NaN") && !text.contains("<i>") && text.len() < 60_000, "{text}");
+            assert!(!text.contains("NaN") && !text.contains("<i>") && text.len() < 80_000, "{text}");
         }
     }
 }

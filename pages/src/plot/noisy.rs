@@ -4,12 +4,18 @@ use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::figure::{Field, at, framed, left_out, picture};
+use super::label::Labels;
+use super::measure::TICK;
 use super::trace::shown;
 use crate::table::{Cell, Column, Table};
-use crate::text::{percent, plain};
+use crate::text::percent;
 
 const MAX_PARAMETERS: usize = 40;
 const ROW: f64 = 40.0;
+/// Greatest width of a label.
+const LABEL: f64 = 150.0;
+/// The share of the variance below which the noise of a parameter needs no picture.
+const SMALL: f64 = 0.05;
 /// Half the length of the caps at an interval's ends.
 const CAP: f64 = 6.0;
 
@@ -42,15 +48,21 @@ impl NoisyInterval {
 /// Formats a fraction of a variance as a percentage; a small positive fraction is not shown as 0%.
 #[must_use]
 pub fn format_noise_share(share: f64) -> String {
-    if share > 0.0 && share < 0.01 { "under 1%".to_owned() } else { percent(share) }
+    crate::text::share(share)
 }
 
 /// Plots the reported intervals and, inside them, the intervals without noise. Each parameter has a row with its own scale, since
 /// the two lengths are to be compared. At most 40 are drawn; the table holds all of them.
 #[must_use]
 pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval]) -> Markup {
+    let is_small = |row: &NoisyInterval| row.noise_share.is_some_and(|share| share < SMALL);
+    if !rows.is_empty() && rows.iter().all(is_small) {
+        return html! { p.note { (title) ": not drawn, since the noise contributes less than " (percent(SMALL)) " to the variance of every parameter." } };
+    }
     let drawn = &rows[..rows.len().min(MAX_PARAMETERS)];
-    let field = Field { left: 106.0, bottom: 4.0, right: 70.0, ..Field::new(480.0, drawn.len() as f64 * ROW + 12.0) };
+    let labels = Labels::new(drawn.iter().map(|row| row.name.as_str()), LABEL, TICK);
+    let left = (labels.width + 10.0).max(40.0);
+    let field = Field { left, bottom: 4.0, right: 74.0, ..Field::new(480.0, drawn.len() as f64 * ROW + 12.0) };
     let more = left_out(MAX_PARAMETERS, rows.len(), "parameters");
     let description = format!(
         "For each parameter, on the {scale}, the reported 90% interval, which includes the noise (a line with caps), and inside it the \
@@ -58,7 +70,7 @@ pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval
          within a row. The number at its end is the fraction of the variance due to the noise.{more}",
         NoisyInterval::TO_90
     );
-    let content = html! { @for (index, row) in drawn.iter().enumerate() { (drawn_row(row, index, &field)) } };
+    let content = html! { @for (index, row) in drawn.iter().enumerate() { (drawn_row(row, index, &field, &labels)) } };
     let legend = html! { ul.legend {
         li { svg viewBox="0 0 24 8" aria-hidden="true" { path.with-noise d="M2 4h20M2 0v8M22 0v8" {} } " 90% interval with noise" }
         li { svg viewBox="0 0 24 8" aria-hidden="true" { path.without-noise d="M5 4h14" {} } " without noise" }
@@ -68,14 +80,14 @@ pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval
     framed(id, (title, &description), &drawing, &legend, &numbers(rows))
 }
 
-fn drawn_row(row: &NoisyInterval, index: usize, field: &Field) -> Markup {
+fn drawn_row(row: &NoisyInterval, index: usize, field: &Field, labels: &Labels) -> Markup {
     let y = field.top + (index as f64 + 0.4) * ROW;
     let inner = row.without_noise();
     let axis = Axis::around(row.ends.into_iter().chain(inner.into_iter().flatten()));
     let place = |x: f64| axis.share(x).map(|share| field.x(share));
     let ends = row.ends.map(place);
     html! {
-        text.tick x=(at(field.left - 6.0)) y=(at(y + 3.5)) text-anchor="end" { (plain(&row.name, 17)) }
+        (labels.draw(index, "tick", (field.left - 6.0, y), "end"))
         @if let [Some(low), Some(high)] = ends {
             path.with-noise d={ "M" (at(low)) " " (at(y)) "H" (at(high)) "M" (at(low)) " " (at(y - CAP)) "v" (at(2.0 * CAP))
                 "M" (at(high)) " " (at(y - CAP)) "v" (at(2.0 * CAP)) } {}
@@ -134,9 +146,20 @@ mod tests {
         let ((a, b), (c, d)) =
             (reach(&text, "with-noise").unwrap_or_default(), reach(&text, "without-noise").unwrap_or_default());
         assert!(b > a && ((d - c) / (b - a) - 0.5).abs() < 0.01 && (a + b - c - d).abs() < 0.3, "{a} {b} {c} {d}");
-        assert_eq!([0.0, 0.009, 0.01, 0.764].map(format_noise_share), ["0%", "under 1%", "1%", "76%"]);
+        assert_eq!([0.0, 0.009, 0.01, 0.764].map(format_noise_share), ["0%", "<1%", "1%", "76%"]);
         for part in ["noise 76%", ">76%<", "90% interval with noise", "<title id=\"n-title\">", "<desc id=\"n-desc\">"] {
             assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    /// Shares below 5% need no picture, and one above it needs the picture of all.
+    #[test]
+    fn noise_that_is_small_everywhere_is_not_drawn() {
+        let small = NoisyInterval { noise_share: Some(0.049), ..row("dose", [0.0, 1.0], Some(0.29)) };
+        let text = noisy_intervals("n", "Noise", "s", &[small.clone(), small.clone()]).into_string();
+        assert!(!text.contains("<svg") && text.contains("less than 5%"), "{text}");
+        for more in [row("age", [0.0, 1.0], Some(0.2)), row("age", [0.0, 1.0], None)] {
+            assert!(noisy_intervals("n", "Noise", "s", &[small.clone(), more]).into_string().contains("<svg"));
         }
     }
 

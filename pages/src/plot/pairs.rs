@@ -4,9 +4,10 @@ use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::figure::{at, class_of, legend_of, picture};
+use super::label::Labels;
 use super::path::Path;
 use crate::table::{Cell, Table};
-use crate::text::{plain, plain_name};
+use crate::text::plain_name;
 
 /// Maximum number of parameters in a legible plot.
 pub const MAX_PARAMETERS: usize = 8;
@@ -14,9 +15,14 @@ pub const MAX_PARAMETERS: usize = 8;
 const POINTS: usize = 500;
 /// Number of chains drawn, each in its own colour; the points of more would hide each other.
 const APART: usize = super::figure::SERIES;
-/// Width and height of a panel, and the margin for its names.
+/// Width and height of a panel, and its distance from the next.
 const PANEL: f64 = 112.0;
-const MARGIN: f64 = 46.0;
+const GAP: f64 = 8.0;
+/// Room for the numbers at an axis, left of a panel and below it.
+const LEFT: f64 = 36.0;
+const BELOW: f64 = 18.0;
+/// Font size of a name.
+const NAME: f64 = 11.0;
 
 /// The content of a pairs plot.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +47,8 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
         return html! {};
     }
     let across = (shown.len() - 1) as f64 * PANEL;
-    let size = (across + MARGIN + 4.0, across + 38.0);
+    let labels = Labels::new(shown.iter().map(|at| names[*at].as_str()), PANEL - GAP, NAME);
+    let size = (across + LEFT + labels.highest() + 4.0, across + BELOW + labels.highest() + 4.0);
     let chains = draws[0].len().min(APART);
     let left_out = draws.len() - shown.len();
     let description = format!(
@@ -53,7 +60,7 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
     );
     let content = html! {
         @for row in 1..shown.len() { @for column in 0..row {
-            (panel(of, (shown[column], shown[row]), (column, row), shown.len(), correlations.at(shown[column], shown[row])))
+            (panel(of, (shown[column], shown[row]), (column, row), &labels, correlations.at(shown[column], shown[row])))
         } }
     };
     let legend: Vec<String> = (1..=chains).map(|chain| format!("chain {chain}")).collect();
@@ -70,14 +77,15 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
 }
 
 /// Draws one panel: axes at the edges only, points by chain, the correlation in a corner.
-fn panel(of: &Pairs<'_>, (i, j): (usize, usize), (column, row): (usize, usize), count: usize, correlation: f64) -> Markup {
-    let left = MARGIN + column as f64 * PANEL;
+fn panel(of: &Pairs<'_>, (i, j): (usize, usize), (column, row): (usize, usize), labels: &Labels, correlation: f64) -> Markup {
+    let margin = LEFT + labels.highest();
+    let left = margin + column as f64 * PANEL;
     let top = 4.0 + (row - 1) as f64 * PANEL;
-    let side = PANEL - 8.0;
+    let side = PANEL - GAP;
     let axes = [i, j].map(|parameter| Axis::around(of.draws[parameter].iter().flat_map(|chain| chain.iter().copied())));
     let chains = of.draws[i].len().min(APART);
     let points: Vec<String> = (0..chains).map(|chain| cloud(of, (i, j), chain, &axes, (left, top, side))).collect();
-    let (lowest, leftmost) = (row + 1 == count, column == 0);
+    let (lowest, leftmost) = (row + 1 == labels.len(), column == 0);
     let tick = |axis: &Axis, wanted: usize| -> Vec<(f64, String)> {
         axis.ticks(wanted).into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
     };
@@ -88,14 +96,14 @@ fn panel(of: &Pairs<'_>, (i, j): (usize, usize), (column, row): (usize, usize), 
             @for (share, text) in tick(&axes[0], 3) {
                 text.tick x=(at(left + share * side)) y=(at(top + side + 12.0)) text-anchor="middle" { (text) }
             }
-            text.label x=(at(left + side / 2.0)) y=(at(top + side + 27.0)) text-anchor="middle" { (plain(&of.names[i], 16)) }
+            (labels.draw(column, "label", (left + side / 2.0, top + side + BELOW + labels.height(column) / 2.0), "middle"))
         }
         @if leftmost {
             @for (share, text) in tick(&axes[1], 4) {
                 text.tick x=(at(left - 3.0)) y=(at(top + side - share * side + 3.5)) text-anchor="end" { (text) }
             }
-            text.label x="0" y="0" text-anchor="middle" transform={ "translate(9 " (at(top + side / 2.0)) ") rotate(-90)" } {
-                (plain(&of.names[j], 16))
+            g transform={ "translate(" (at(labels.highest() / 2.0 + 1.0)) " " (at(top + side / 2.0)) ") rotate(-90)" } {
+                (labels.draw(row, "label", (0.0, 0.0), "middle"))
             }
         }
         @if correlation.is_finite() {

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::figure::{Field, Figure, at, figure, left_out};
+use super::label::Labels;
+use super::measure::TICK;
 use crate::table::{Cell, Table};
-use crate::text::plain;
 
 /// Number of kinds of parts distinguishable by colour and pattern.
 const KINDS: usize = 6;
@@ -14,6 +15,8 @@ const MAX_BARS: usize = 60;
 /// Height of one row, and of the bar in it.
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
+/// Greatest width of a label.
+const LABEL: f64 = 170.0;
 
 /// A part of a bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,7 +56,9 @@ pub struct Stack<'a> {
 pub fn stack(of: &Stack<'_>) -> Markup {
     let bars = &of.bars[..of.bars.len().min(MAX_BARS)];
     let kinds: Vec<usize> = (0..of.kinds.len().min(KINDS)).filter(|kind| occurs(bars, *kind)).collect();
-    let field = Field { left: 116.0, ..Field::new(620.0, bars.len() as f64 * ROW + 52.0) };
+    let labels = Labels::new(bars.iter().map(|bar| bar.name.as_str()), LABEL, TICK);
+    let row = ROW.max(labels.highest() + 4.0);
+    let field = Field { left: (labels.width + 10.0).max(60.0), ..Field::new(620.0, bars.len() as f64 * row + 52.0) };
     let longest = bars.iter().map(|bar| bar.parts.iter().map(|part| length(part.quantiles.0)).sum::<f64>()).fold(0.0, f64::max);
     let x = Axis { least: 0.0, greatest: if longest > 0.0 { longest } else { 1.0 } };
     let more = left_out(MAX_BARS, of.bars.len(), "bars");
@@ -70,7 +75,11 @@ pub fn stack(of: &Stack<'_>) -> Markup {
         ),
         x: (&x, "milliseconds, medians"),
         y: (None, ""),
-        layers: html! { @for (row, bar) in bars.iter().enumerate() { (drawn(bar, row, &field, &x)) } },
+        layers: html! { @for (index, bar) in bars.iter().enumerate() {
+            @let middle = field.top + (index as f64 + 0.5) * row;
+            (labels.draw(index, "tick", (field.left - 6.0, middle), "end"))
+            (drawn(bar, middle, &field, &x))
+        } },
         legend: &[],
         note: legend(&kinds, of.kinds),
         numbers: numbers(bars, &kinds, of.kinds),
@@ -86,9 +95,8 @@ fn occurs(bars: &[Bar], kind: usize) -> bool {
     bars.iter().any(|bar| bar.parts.iter().any(|part| part.kind == kind))
 }
 
-fn drawn(bar: &Bar, row: usize, field: &Field, x: &Axis) -> Markup {
-    let top = field.top + row as f64 * ROW + (ROW - BAR) / 2.0;
-    let middle = top + BAR / 2.0;
+fn drawn(bar: &Bar, middle: f64, field: &Field, x: &Axis) -> Markup {
+    let top = middle - BAR / 2.0;
     let place = |ms: f64| field.x(x.share(ms).unwrap_or(0.0));
     let mut from = 0.0;
     let parts = bar.parts.iter().filter(|part| part.kind < KINDS).map(|part| {
@@ -97,7 +105,6 @@ fn drawn(bar: &Bar, row: usize, field: &Field, x: &Axis) -> Markup {
         (part.kind, ends)
     });
     html! {
-        text.tick x=(at(field.left - 6.0)) y=(at(middle + 3.5)) text-anchor="end" { (plain(&bar.name, 18)) }
         @for (kind, (left, right)) in parts {
             // A narrower part would show only its pattern, or nothing.
             @if right - left >= 0.1 {
@@ -159,8 +166,8 @@ mod tests {
     #[test]
     fn parts_are_proportional_and_adjacent() {
         let text = of(&[bar("<a>", &[(0, 3.0), (1, 1.0)]), bar("b", &[(0, 0.5)])]);
-        // The field is 486 wide, for 4 ms.
-        let (left, per_ms) = (116.0, (620.0 - 116.0 - 18.0) / 4.0);
+        // The field is 542 wide, for 4 ms.
+        let (left, per_ms) = (60.0, (620.0 - 60.0 - 18.0) / 4.0);
         let place = |from: f64, ms: f64| format!("x=\"{}\" y=\"14\" width=\"{}\"", at(left + from * per_ms), at(ms * per_ms));
         for part in [
             place(0.0, 3.0),

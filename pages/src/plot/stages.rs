@@ -4,12 +4,16 @@ use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::figure::{Field, at, framed, left_out, picture};
+use super::label::Labels;
+use super::measure::{TICK, width};
 use super::trace::shown;
 use crate::table::{Cell, Table};
-use crate::text::{percent, plain, plain_name};
+use crate::text::{percent, plain_name, share};
 
 const MAX_PARAMETERS: usize = 12;
 const SIZE: (f64, f64) = (210.0, 124.0);
+/// Font size of a heading.
+const HEADING: f64 = 11.0;
 
 /// A stage and the estimates after it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,11 +67,11 @@ fn column(field: &Field, index: usize, stages: usize) -> f64 {
     field.x((index as f64 + 0.5) / stages.max(1) as f64)
 }
 
-/// Draws the frame of one picture: its heading, the stage numbers, and the ticks of an axis.
-fn frame(field: &Field, heading: &str, stages: usize, ticks: &[(f64, String)]) -> Markup {
+/// Draws the frame of one picture: its heading in lines, the stage numbers, and the ticks of an axis.
+fn frame(field: &Field, heading: &Labels, stages: usize, ticks: &[(f64, String)]) -> Markup {
     let (left, right, bottom) = (field.x(0.0), field.x(1.0), field.y(0.0));
     html! {
-        text.label x=(at(left)) y="11" { (heading) }
+        (heading.draw(0, "label", (4.0, 2.0 + 0.5 * heading.height(0)), "start"))
         @for (share, text) in ticks {
             path.grid d={ "M" (at(left)) " " (at(field.y(*share))) "H" (at(right)) } {}
             text.tick x=(at(left - 4.0)) y=(at(field.y(*share) + 3.5)) text-anchor="end" { (text) }
@@ -79,8 +83,16 @@ fn frame(field: &Field, heading: &str, stages: usize, ticks: &[(f64, String)]) -
     }
 }
 
-fn field() -> Field {
-    Field { left: 48.0, bottom: 18.0, top: 20.0, right: 6.0, ..Field::new(SIZE.0, SIZE.1) }
+/// Returns the field below a heading, which may have several lines.
+fn field(heading: &Labels, ticks: &[(f64, String)]) -> Field {
+    let more = heading.height(0) - heading.height(1);
+    let left = ticks.iter().map(|(_, text)| width(text, TICK) + 6.0).fold(40.0, f64::max);
+    Field { left, bottom: 18.0, top: 20.0 + more, right: 6.0, ..Field::new(SIZE.0, SIZE.1 + more) }
+}
+
+/// Divides a heading into lines.
+fn heading(text: &str) -> Labels {
+    Labels::new([text], SIZE.0 - 8.0, HEADING)
 }
 
 fn ticks(axis: &Axis) -> Vec<(f64, String)> {
@@ -89,14 +101,15 @@ fn ticks(axis: &Axis) -> Vec<(f64, String)> {
 
 /// Draws the shares of the budget as bars.
 fn shares(of: &Stages<'_>) -> Markup {
-    let (field, count) = (field(), of.stages.len());
+    let heading = heading("share of the budget");
     let greatest = of.stages.iter().map(|stage| stage.share).filter(|share| share.is_finite()).fold(0.0, f64::max);
     let axis = Axis { least: 0.0, greatest: if greatest > 0.0 { greatest } else { 1.0 } };
     let ticks: Vec<(f64, String)> = [0.0, 0.5, 1.0].map(|share| (share, percent(share * axis.greatest))).into();
+    let (field, count) = (field(&heading, &ticks), of.stages.len());
     let width = 0.6 * (field.x(1.0) - field.x(0.0)) / count.max(1) as f64;
-    let words: Vec<String> = of.stages.iter().map(|stage| percent(stage.share)).collect();
+    let words: Vec<String> = of.stages.iter().map(|stage| share(stage.share)).collect();
     let content = html! {
-        (frame(&field, "share of the budget", count, &ticks))
+        (frame(&field, &heading, count, &ticks))
         @for (index, stage) in of.stages.iter().enumerate() {
             @let top = field.y(axis.share(stage.share).unwrap_or(0.0));
             @let middle = column(&field, index, count);
@@ -109,11 +122,14 @@ fn shares(of: &Stages<'_>) -> Markup {
 
 /// Draws one parameter's mean ± sd.
 fn parameter(of: &Stages<'_>, index: usize) -> Markup {
-    let (field, count, name) = (field(), of.stages.len(), plain_name(&of.names[index]));
+    let heading = heading(&of.names[index]);
+    let (count, name) = (of.stages.len(), plain_name(&of.names[index]));
     let after = || of.stages.iter().map(|stage| stage.after.get(index).copied().unwrap_or([f64::NAN; 3]));
     let axis = Axis::around(after().flatten());
+    let ticks = ticks(&axis);
+    let field = field(&heading, &ticks);
     let content = html! {
-        (frame(&field, &plain(&name, 24), count, &ticks(&axis)))
+        (frame(&field, &heading, count, &ticks))
         @for (at_stage, (stage, [mean, low, high])) in of.stages.iter().zip(after()).enumerate() {
             @let x = column(&field, at_stage, count);
             @if let [Some(mean), Some(low), Some(high)] = [mean, low, high].map(|value| axis.share(value)) {
@@ -125,7 +141,7 @@ fn parameter(of: &Stages<'_>, index: usize) -> Markup {
     let words: Vec<String> = after().map(spread).collect();
     let description = format!("Mean ± sd after each stage, in order: {}.", words.join(", "));
     let title = format!("{name} after each stage");
-    picture(&format!("{}-{index}", of.id), "chart", SIZE, (&title, &description), &content)
+    picture(&format!("{}-{index}", of.id), "chart", (field.width, field.height), (&title, &description), &content)
 }
 
 /// Formats a mean and half the distance between the ends around it.
@@ -140,7 +156,7 @@ fn numbers(of: &Stages<'_>) -> Markup {
     for (number, stage) in (1..).zip(of.stages) {
         let used = if stage.last { ", used by the draws" } else { "" };
         let after = (0..of.names.len()).map(|index| stage.after.get(index).copied().map_or_else(|| "-".to_owned(), spread));
-        table.push(format!("stage {number}, {} of the budget{used}", percent(stage.share)), after.map(Cell::Number));
+        table.push(format!("stage {number}, {} of the budget{used}", share(stage.share)), after.map(Cell::Number));
     }
     table.html()
 }

@@ -140,10 +140,10 @@ const APART: usize = 8;
 pub fn trace(traces: &Traces<'_>) -> Markup {
     let Traces { id, scale, chains, warmup, .. } = *traces;
     let parameter = plain_name(traces.parameter);
-    let field = Field::new(390.0, 180.0);
     let draws = chains.iter().map(Trace::draws).max().unwrap_or(0);
     let x = Axis::between(0.0, draws.max(1) as f64);
     let y = Axis::around(chains.iter().flat_map(|chain| <[f64; 2]>::from(chain.range())));
+    let field = Field::new(390.0, 180.0).beside(&y);
     let apart = &chains[..chains.len().min(APART)];
     let layers = html! {
         @if chains.len() > APART { path.rest d=(rest(&chains[APART..], &field, &x, &y)) {} }
@@ -167,22 +167,12 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
             thousands(chains.first().map_or(1, |chain| chain.width)),
         ),
         x: (&x, "draw"),
-        y: (Some(&y), &label(&parameter, scale, 26)),
+        y: (Some(&y), scale),
         layers,
         legend: &legend,
         note: html! {},
         numbers: numbers(chains),
     })
-}
-
-/// Formats an axis label with its scale, which is omitted if the label would exceed `room` characters.
-pub(super) fn label(parameter: &str, scale: &str, room: usize) -> String {
-    let short: String = crate::text::plain(parameter, 22);
-    if short.chars().count() + scale.chars().count() + 3 > room || scale.is_empty() {
-        short
-    } else {
-        format!("{short} ({scale})")
-    }
 }
 
 fn numbers(chains: &[Trace]) -> Markup {

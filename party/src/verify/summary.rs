@@ -89,7 +89,9 @@ fn beside(what: &str, recomputed: &Value, claimed: &Value) -> Option<String> {
 }
 
 fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) -> Option<String> {
-    let rows = result[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    // An answer that is not adequate has its figures apart.
+    let figures = if result["inadequate"].is_object() { &result["inadequate"] } else { result };
+    let rows = figures[key].as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.len() != names.len() {
         return Some(format!("{key} has {} rows, but the model has {} parameters", rows.len(), names.len()));
     }

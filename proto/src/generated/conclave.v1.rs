@@ -399,6 +399,9 @@ pub struct JobStatus {
     /// of a queued job, its place in the queue, from 1; else 0
     #[prost(uint32, tag = "22")]
     pub place: u32,
+    /// on the result of an ended job: fit to publish | preliminary | not usable | no adequate answer; empty without a result
+    #[prost(string, tag = "23")]
+    pub verdict: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PartyStatus {

@@ -118,6 +118,12 @@ impl Cluster {
     }
 }
 
+/// Returns the object with the rows of a result's posterior: the result itself, or the part that holds those of an answer that is not
+/// adequate.
+pub fn figures(result: &Value) -> &Value {
+    if result["inadequate"].is_object() { &result["inadequate"] } else { result }
+}
+
 /// Parses one JSON object.
 pub fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("not one JSON object ({e}): {text}"))

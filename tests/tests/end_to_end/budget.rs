@@ -218,7 +218,7 @@ fn a_job_ends_when_it_reaches_its_target() {
     assert!(result["parties"][0]["epsilon_spent"].as_f64() < Some(390.0), "{}", result["parties"]);
     let id = result["job"].as_str().expect("an id");
     crate::verify::all_hold(&cluster, id);
-    assert!(cluster.must(&["summary", id]).contains("enough draws made"));
+    assert!(cluster.must(&["summary", id]).contains("stopped as asked"));
 }
 
 /// Six jobs of epsilon 3 at a budget of 5: two fit beside each other, and the others wait with the room that there is. A job that ends

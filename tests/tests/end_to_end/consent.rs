@@ -114,6 +114,11 @@ fn a_rejection_ends_the_job_with_the_owners_reason() {
     assert_eq!(status["error_code"], "policy", "{status}");
     assert!(error.contains('b') && error.contains("age is not ours to give"), "{error}");
     assert_eq!(state_at(&cluster, "b", &job), "rejected");
+    cluster.must(&["report", &job, "-o", "rejected.html"]);
+    let page = std::fs::read_to_string(cluster.path("rejected.html")).expect("a report");
+    for part in ["Failed before its first draw", "age is not ours to give", "nothing was spent", "What to do"] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn a_consent_withdrawn_in_the_middle_keeps_the_draws_made_before() {
     let result = json(std::str::from_utf8(&output.stdout).expect("UTF-8"));
     assert_eq!(result["stopped_by"], "policy");
     assert!(result["draws_per_chain"].as_u64() > Some(30), "{result}");
-    assert!(result["posterior"].as_array().is_some_and(|rows| rows.len() == 3));
+    assert!(conclave_tests::cluster::figures(&result)["posterior"].as_array().is_some_and(|rows| rows.len() == 3));
     assert_eq!(state_at(&cluster, "a", &job), "revoked");
 
     // Nothing is charged afterwards, and the released numbers are reported.

@@ -29,6 +29,7 @@ mod released_once;
 mod screening;
 mod survival;
 mod units;
+mod verdicts;
 mod verify;
 mod watch;
 mod weighted;

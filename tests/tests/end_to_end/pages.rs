@@ -94,7 +94,9 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     let status = cluster.status(&job);
     assert_eq!(status["state"], "cancelled", "{status}");
     let (_, page) = operator.get(&at);
-    assert!(page.contains("<b>cancelled") && page.contains("<h2>Result</h2>") && !page.contains("data-events="), "{page}");
+    // How many draws there are by then decides whether they are an adequate answer.
+    let shown = ["<h2>Result</h2>", "Why there is no answer"].iter().any(|heading| page.contains(heading));
+    assert!(page.contains("<b>Cancelled") && shown && !page.contains("data-events="), "{page}");
 }
 
 #[test]
@@ -221,7 +223,7 @@ fn over_tls_an_analysts_certificate_opens_only_their_own_jobs() {
     assert_ne!(cluster.status(&hers)["state"], "cancelled");
     assert_eq!(alice.post(&cancel(&hers), &form).0, 303);
     assert_eq!(cluster.status(&hers)["state"], "cancelled");
-    assert!(!bob.get(&format!("/jobs/{his}")).1.contains("<b>cancelled"));
+    assert!(!bob.get(&format!("/jobs/{his}")).1.contains("<b>Cancelled"));
 
     // A crowd of silent connections blocks nobody.
     let crowd: Vec<_> = (0..200).map(|_| TcpStream::connect(&address).expect("a connection")).collect();

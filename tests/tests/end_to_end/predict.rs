@@ -108,7 +108,18 @@ fn levels(cluster: &Cluster, id: &str, result: &Value) {
     assert!(wide.status.success() && stderr(&wide).contains("of 800 draws lie beyond either end"), "{}", stderr(&wide));
     cluster.must(&["report", id, "-o", "wide.html", "--interval", "0.99"]);
     let page = std::fs::read_to_string(cluster.path("wide.html")).expect("a page");
-    assert!(page.contains("Medians and 99% intervals") && page.contains("bound the central 99% interval"));
+    assert!(page.contains("[0.5%, 99.5%]") && page.contains("bound the central 99% interval"));
+    cluster.must(&["report", id, "-o", "units.html", "--per", "age=10 years"]);
+    let page = std::fs::read_to_string(cluster.path("units.html")).expect("a page");
+    let age = result["ratios"].as_array().expect("ratios").iter().find(|row| row["name"] == "age").expect("a row of age");
+    let shown: Vec<f64> = page.split("<data value=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse().ok()).collect();
+    let has_ten = |key: &str| {
+        let ten: f64 = std::iter::repeat_n(number(&age[key]), 10).product();
+        shown.iter().any(|value| (value / ten - 1.0).abs() < 1e-9)
+    };
+    assert!(page.contains("age, per 10 years") && ["q5", "median", "q95"].into_iter().all(has_ten), "{age}");
+    refused(cluster, &["report", id, "-o", "none.html", "--per", "ages=10"], 2, &["`ages` is not a numeric predictor", "age"]);
+    refused(cluster, &["report", id, "-o", "none.html", "--per", "age=0"], 2, &["must be finite and above 0"]);
 }
 
 /// A job at an epsilon at which the noise is all that there is.
@@ -118,5 +129,5 @@ fn an_inadequate_answer_predicts_nothing() {
     let result = cluster.submit(&JOB.replace("epsilon = 8", "epsilon = 0.1").replace("draws = 200", "draws = 200\nforce = true"));
     assert_eq!(result["adequacy"]["adequate"], false, "{result:#}");
     let id = result["job"].as_str().expect("an id");
-    refused(&cluster, &["predict", id, "--at", "age=60, treated=1"], 1, &["not an adequate answer", "nothing is predicted"]);
+    refused(&cluster, &["predict", id, "--at", "age=60, treated=1"], 1, &["no adequate answer", "nothing is predicted"]);
 }

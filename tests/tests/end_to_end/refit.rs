@@ -1,6 +1,6 @@
 //! A finished job's releases refitted with another prior and with fewer predictors, with no party running.
 
-use conclave_tests::cluster::{Cluster, json};
+use conclave_tests::cluster::{Cluster, figures, json};
 use conclave_tests::study;
 use conclave_tests::zarr;
 use serde_json::Value;
@@ -72,7 +72,7 @@ fn another_posterior_needs_no_party_and_no_budget() {
 
     let narrow = refit(&cluster, &odds, &["--prior", "age=normal(0, 0.01)", "--draws", "300", "--chains", "2", "--seed", "9"]);
     assert_eq!((&narrow["draws_per_chain"], &narrow["chains"]), (&300.into(), &2.into()));
-    let sd = |result: &Value| result["posterior"][2]["sd"].as_f64().expect("an sd");
+    let sd = |result: &Value| figures(result)["posterior"][2]["sd"].as_f64().expect("an sd");
     assert!(sd(&narrow) < 0.011 && sd(&odds) > 0.02, "{} {}", sd(&narrow), sd(&odds));
     // Where the release adds hardly anything to the prior, the answer is not adequate.
     assert_eq!(narrow["adequacy"]["adequate"], false, "{:#}", narrow["adequacy"]);

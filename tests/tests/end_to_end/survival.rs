@@ -71,6 +71,10 @@ fn a_survival_regression_is_answered_and_verified() {
     cluster.must(&["report", &id, "--out", "report.html"]);
     let report = std::fs::read_to_string(cluster.path("report.html")).expect("a report");
     assert!(report.contains("id=\"survival\"") && report.contains("The probability to survive a time"), "no curves");
+    assert!(
+        report.contains("Hazard ratios of ") && report.contains("HR [5%, 95%]") && report.contains("treated, 1 against 0"),
+        "no hazard ratios"
+    );
 
     // The job itself from its releases.
     (0..3).for_each(|party| cluster.kill_party(party));

@@ -315,7 +315,9 @@ fn plant_in_result(honest: &mut Baseline) {
             let store = honest.store();
             let text: String = store.query_row("SELECT result FROM jobs", [], |row| row.get(0)).expect("a result");
             let mut result = json(&text);
-            let figure = result.pointer_mut(pointer).expect("a figure");
+            // The figures of an answer that is not adequate stand apart.
+            let place = if result.pointer(pointer).is_some() { pointer.to_owned() } else { format!("/inadequate{pointer}") };
+            let figure = result.pointer_mut(&place).expect("a figure");
             let value = figure.as_f64().expect("a number");
             *figure = f64::from_bits(value.to_bits() + 1).into();
             store.execute("UPDATE jobs SET result = ?1", [result.to_string()]).expect("SQL");

@@ -83,8 +83,9 @@ fn check_parties(cluster: &Cluster, result: &Value, replay: &Replay) {
 }
 
 fn check_posterior(result: &Value, replay: &Replay) {
-    let rows = result["posterior"].as_array().expect("rows");
-    let original = result["posterior_original"].as_array().expect("rows");
+    let figures = conclave_tests::cluster::figures(result);
+    let rows = figures["posterior"].as_array().expect("rows");
+    let original = figures["posterior_original"].as_array().expect("rows");
     let samples = replay.samples(false);
     assert_eq!((rows.len(), original.len()), (3, 3));
     for (at, name) in ["intercept", "treated", "age"].into_iter().enumerate() {

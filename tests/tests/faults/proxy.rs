@@ -105,7 +105,7 @@ fn measure(delayed: Duration, jobs: &[(&str, &str)]) {
         let result = cluster.submit(&text.replace("algorithm = \"penalty\"", &format!("algorithm = \"{algorithm}\"")));
         let (rounds, seconds) =
             (result["iterations"].as_f64().unwrap_or_default(), result["seconds"].as_f64().unwrap_or_default());
-        let rows = result["posterior"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let rows = conclave_tests::cluster::figures(&result)["posterior"].as_array().map(Vec::as_slice).unwrap_or_default();
         let least = rows.iter().filter_map(|row| row["ess_bulk"].as_f64()).fold(f64::INFINITY, f64::min);
         println!(
             "{algorithm}: {rounds} rounds, {:.1} ms each; {seconds:.1} s from the first query to the last draw, {:.1} s from submission to the \

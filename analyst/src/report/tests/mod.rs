@@ -1,7 +1,12 @@
 #![allow(clippy::unwrap_used)]
+mod failed;
+mod forest;
+mod methods;
 mod released;
+mod written;
 
 use conclave_common::job::JobSpec;
+use conclave_common::schema::{Family, ModelSpec};
 use conclave_draws::{Draws, PhaseDraws};
 use conclave_inference::diagnostics::summarise;
 use conclave_proto::v1::JobStatus;
@@ -9,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::material::Material;
 use super::page::page;
+use super::units::Units;
 use crate::ended::result_of;
 
 /// A simulated run: chains that vary around a mean of their parameter.
@@ -33,8 +39,14 @@ impl Run {
             quoted(&format!("a job{odd}")),
             list.join(", ")
         );
+        Self::of(source, odd)
+    }
+
+    /// Makes the run of a job file, with the number of chains and draws that it states.
+    fn of(source: String, odd: &str) -> Self {
         let spec = JobSpec::parse(&source).unwrap();
-        let parameters = spec.model.parameter_names();
+        let (chains, length) = (spec.sampler.chains, spec.sampler.draws as usize);
+        let parameters = spec.draw_names();
         let theta: Vec<Vec<Vec<f64>>> =
             (0..parameters.len()).map(|p| (0..chains).map(|c| walk(length, p as u64 * 1000 + u64::from(c))).collect()).collect();
         let sampling = PhaseDraws { theta, accepted: vec![vec![true; length]; chains as usize], ..PhaseDraws::default() };
@@ -63,6 +75,40 @@ impl Run {
         run
     }
 
+    /// Makes the run of a job file, with its figures in the data's units.
+    fn in_units(source: String) -> Self {
+        let mut run = Self::of(source, "");
+        let original = run.in_original_units();
+        run.result["posterior_original"] = original.iter().map(|(row, _)| row.clone()).collect();
+        let kind = match &run.spec.model {
+            ModelSpec::Regression(regression) if regression.family == Family::Logistic => Some("odds_ratio"),
+            ModelSpec::PiecewiseExponential(_) => Some("hazard_ratio"),
+            _ => None,
+        };
+        let ratio = |(row, _): &(Value, Vec<f64>)| {
+            let [q5, median, q95] = ["q5", "median", "q95"].map(|key| libm::exp(row[key].as_f64().unwrap()));
+            json!({"name": row["name"], "kind": kind, "q5": q5, "median": median, "q95": q95})
+        };
+        let is_coefficient = |name: &str| !name.starts_with("intercept") && !name.starts_with("log_hazard");
+        let coefficients = original.iter().filter(|(row, _)| kind.is_some() && is_coefficient(row["name"].as_str().unwrap()));
+        run.result["ratios"] = coefficients.map(ratio).collect();
+        run.status.result_json = run.result.to_string();
+        run
+    }
+
+    /// Returns the summary and the draws of each value in the data's units.
+    fn in_original_units(&self) -> Vec<(Value, Vec<f64>)> {
+        let theta = self.draws.sampling.theta.iter();
+        let samples: Vec<Vec<&[f64]>> = theta.map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
+        let row = |(name, chains): (String, Vec<Vec<f64>>)| {
+            let parts: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+            let mut row = serde_json::to_value(summarise(&parts)).unwrap();
+            row["name"] = name.into();
+            (row, chains.concat())
+        };
+        self.spec.draw_names().into_iter().zip(self.spec.in_original_units(&samples)).map(row).collect()
+    }
+
     fn object(&self, odd: &str) -> Value {
         let rows: Vec<Value> = self
             .draws
@@ -85,11 +131,16 @@ impl Run {
                 |name: &String| (name.clone(), json!({"mean": 0.301_234 * by, "sd": 0.051_234 * by, "noise_sd": 0.021_234 * by}));
             self.draws.parameters.iter().map(one).collect()
         };
+        let ratio = |row: &Value| {
+            let [q5, median, q95] = ["q5", "median", "q95"].map(|key| row[key].as_f64().map(libm::exp));
+            json!({"name": row["name"], "kind": "odds_ratio", "q5": q5, "median": median, "q95": q95})
+        };
+        let ratios: Vec<Value> = rows.iter().skip(1).map(ratio).collect();
         let surrogate = json!({"parameters": fitted(1.0), "parameters_original": fitted(2.0), "answers": 49_380, "answers_left_out": 44,
                                "chi2": 3.456_789, "degrees_of_freedom": 4, "p_value": 0.484_321});
         json!({"job": "4f-1", "surrogate": surrogate, "iterations": 12_345, "chains": self.spec.sampler.chains, "draws_per_chain": self.draws.sampling.draws(),
                "seconds": 83.4, "acceptance_rate": 0.371_234, "stopped_by": "budget", "budget_party": format!("a{odd}"),
-               "posterior": rows, "posterior_original": rows, "parties": [party("a"), party("b")], "warnings": [format!("beware of {odd}")],
+               "posterior": rows, "posterior_original": rows, "ratios": ratios, "parties": [party("a"), party("b")], "warnings": [format!("beware of {odd}")],
                "mcse_to_sd": 0.012_345_678, "budget_error": "The noise share is 20%."})
     }
 
@@ -98,8 +149,16 @@ impl Run {
     }
 
     fn page_with(&self, draws: Option<&Draws>) -> String {
+        self.rendered(draws, &Units::default())
+    }
+
+    fn page_in(&self, units: &Units) -> String {
+        self.rendered(Some(&self.draws), units)
+    }
+
+    fn rendered(&self, draws: Option<&Draws>, units: &Units) -> String {
         let Self { status, source, spec, result, .. } = self;
-        page(&Material { status, source, spec, result, draws, coordinator: "https://coordinator.example:8443" })
+        page(&Material { status, source, spec, result, draws, units, coordinator: "https://coordinator.example:8443" })
     }
 }
 
@@ -166,19 +225,14 @@ fn every_number_is_that_of_the_summary() {
 fn a_report_has_intervals_of_the_level_asked_for() {
     let mut run = Run::new(2, 2, 200, "");
     let before = run.page();
-    assert!(before.contains("Medians and 90% intervals") && before.contains("5% and 95% bound the central 90% interval."));
-    for key in ["posterior", "posterior_original"] {
+    assert!(before.contains("OR [5%, 95%]") && before.contains("5% and 95% bound the central 90% interval."));
+    for key in ["posterior", "posterior_original", "ratios"] {
         for row in run.result[key].as_array_mut().unwrap() {
             row["interval"] = json!({ "level": 0.99, "low": -7.25, "high": 7.75 });
         }
     }
     let page = run.page();
-    for part in [
-        "Medians and 99% intervals",
-        "0.5% and 99.5% bound the central 99% interval.",
-        "<data value=\"-7.25\">",
-        "from its 0.5% to its 99.5% quantile",
-    ] {
+    for part in ["OR [0.5%, 99.5%]", "line 99%", "0.5% and 99.5% bound the central 99% interval.", "<data value=\"-7.25\">"] {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("central 90% interval") && !page.contains("&quot;interval&quot;"));
@@ -186,7 +240,8 @@ fn a_report_has_intervals_of_the_level_asked_for() {
 
 /// Returns true if a page has no external reference and nothing that its own policy forbids.
 fn is_self_contained(page: &str) -> bool {
-    let anchors = page.split("href=\"").skip(1).all(|rest| rest.starts_with('#'));
+    let is_inside = |rest: &str| rest.starts_with('#') || rest.starts_with("data:image/svg+xml;base64,");
+    let anchors = page.split("href=\"").skip(1).all(is_inside);
     let none =
         ["http:", "https:", "url(", "src=", "@import", "<script", "<img", "<link", "<iframe", "style=\"", " onload", " onclick"];
     anchors && none.iter().all(|part| !page.contains(part))

@@ -55,9 +55,12 @@ fn intervals_stand_beside_what_they_would_be_without_noise() {
 #[test]
 fn what_is_no_adequate_answer_is_not_shown_as_one() {
     let page = run(false).page();
-    let posterior = page.split("<h2 id=\"posterior\">").nth(1).unwrap().split("</section>").next().unwrap();
-    for part in ["Not an adequate answer", "No interval is shown", "the information is &lt;b&gt;noise", "1.7000", "failed"] {
+    let posterior = page.split("<h2 id=\"estimates\">").nth(1).unwrap().split("</section>").next().unwrap();
+    for part in ["No interval is shown", "noise of the released information", "1.7000", "failed"] {
         assert!(posterior.contains(part), "{part} in {posterior}");
+    }
+    for part in ["No adequate answer", "The information is &lt;b&gt;noise"] {
+        assert!(page.contains(part), "{part} in {page}");
     }
     assert!(!posterior.contains("<svg") && !posterior.contains("95%"), "{posterior}");
     assert!(page.contains("These draws are not a usable posterior"));

@@ -1,5 +1,6 @@
 //! One job's page: its state, its spending, the mixing of its chains.
 
+mod head;
 mod page;
 mod parts;
 mod result;

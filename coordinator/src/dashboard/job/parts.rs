@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use conclave_common::job::JobSpec;
 use conclave_draws::result::AggregationRow;
-use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{self, Budget};
-use conclave_pages::site;
-use conclave_pages::text::{duration, name, percent, plain, thousands};
+use conclave_pages::text::plain;
 use maud::{Markup, html};
+use serde_json::Value;
 
 use super::super::chains::{PARAMETERS, draw};
-use super::super::shared::{Dashboard, Part, SENTENCE, utc};
+use super::super::shared::{Dashboard, Part, SENTENCE};
 use super::super::watched_job::RunPace;
-use super::{result, times};
+use super::{head, result, times};
 use crate::live::{ReadRequest, ReadState};
 use crate::registry::JobView;
-use crate::status::{Status, phase_name};
+use crate::status::Status;
 
 /// Builds the sections of a job's page. The flag is true once none of them will change any more.
 ///
@@ -50,13 +49,14 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
         }
         None => Markup::default(),
     };
+    let parsed: Option<Value> = status.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let commits = dashboard.job_registry.commit_times().filter(|_| operator);
     let parts = vec![
-        ("state", state(&status)),
-        ("progress", progress(&status, &pace, spec.as_ref().is_none_or(|spec| spec.algorithm.proposes()))),
+        ("state", head::state(&status, parsed.as_ref())),
+        ("progress", head::progress(&status, &pace, spec.as_ref())),
         ("budgets", budgets(&status, &pace, spec.as_ref())),
         ("parties", times::parties(&status.parties, shown.live.as_deref(), commits, attached)),
-        ("result", result::shown(&status.id, status.result.as_deref(), spec.as_ref())),
+        ("result", result::shown(&status.id, parsed.as_ref(), spec.as_ref())),
         ("chains", chains),
     ];
     (parts, ended && !reading)
@@ -81,45 +81,6 @@ async fn chains_of(dashboard: &Dashboard, shown: &JobView, names: &[String]) -> 
 
 fn not_drawn(words: &str) -> Markup {
     html! { h2 { "Chains" } p { (words) } }
-}
-
-/// The most important facts, announced when they change; hence no running counters.
-fn state(status: &Status) -> Markup {
-    let phase = status.phase.map(|phase| format!(", {}", phase_name(phase))).unwrap_or_default();
-    html! {
-        @if !status.waiting_for.is_empty() {
-            (notice(Tone::Warning, &format!("Paused: waiting for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
-                p { (plain(&status.waiting_reason, SENTENCE)) }
-                @if !status.awaiting_consent.is_empty() { p { "Its owner has yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) } }
-                p.note { "No chain continues without every party, because that would change the posterior. Nothing is lost, and nothing is charged twice." }
-            }, false))
-        }
-        @if let Some(fault) = &status.fault {
-            (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
-        }
-        @for warning in &status.warnings { (notice(Tone::Warning, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
-        p { "State: " b { (status.state.as_str()) (phase) } }
-    }
-}
-
-/// Renders counters and times; `proposes` is false for a job whose draws are no proposals to the parties.
-fn progress(status: &Status, pace: &RunPace, proposes: bool) -> Markup {
-    let words = format!("{} of {} draws per chain", thousands(status.draws), thousands(status.draws_asked));
-    let rate = pace.draws_per_second.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
-    let left = pace.forecast.as_ref().map_or_else(|| "-".to_owned(), |forecast| duration(forecast.seconds_left));
-    let ends = pace.forecast.as_ref().and_then(|forecast| status.parties.get(forecast.ended_by?));
-    html! {
-        p { (site::progress(status.draws, status.draws_asked, &words)) }
-        dl.tiles {
-            div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
-            div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
-            @if proposes { div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } } }
-            div { dt { "Draws per chain and second" } dd { (rate) } }
-            div { dt { "Time left (estimate)" } dd { (left) } }
-        }
-        @if let Some(party) = ends { p { "At this rate, the budget at " (name(&party.name)) " ends the job before all draws are made." } }
-        @if !status.state.has_ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
-    }
 }
 
 fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {

@@ -3,8 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_inference::sampler::Stage;
 use conclave_pages::document::{self, Block};
-use conclave_pages::object::sentences;
-use conclave_pages::{aggregation, released, run};
+use conclave_pages::{aggregation, released, run, verdict};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -15,29 +14,35 @@ const MOST: usize = 10 * PARAMETERS;
 const SCALE: &str = "scale of the priors";
 
 /// Renders the summary of an ended job from the result object that the analyst receives.
-pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> Markup {
-    let Some(parsed) = object.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
-        return Markup::default();
-    };
-    let warnings: Vec<Block> = sentences(&parsed, "warnings").into_iter().map(Block::Warning).collect();
-    let logarithms = spec.map(Stage::sds_of_logarithms).unwrap_or_default();
-    let mut blocks: Vec<Block> = run::surrogate(&parsed).map(Block::Text).into_iter().collect();
-    blocks.extend(run::surrogate_table(&parsed, None, MOST).map(Block::Table));
-    let protection = aggregation::summary(&parsed);
+pub(super) fn shown(id: &str, object: Option<&Value>, spec: Option<&JobSpec>) -> Markup {
+    let Some(object) = object else { return Markup::default() };
+    if released::is_adequate(object) {
+        return html! { h2 { "Result" } (answer(id, object, spec)) };
+    }
     html! {
-        h2 { "Result" }
+        h2 { "Why there is no answer" }
+        (released::failed_checks(object))
+        @if let Some(words) = aggregation::summary(object) { h3 { "Who is protected from whom" } p { (words) } }
+        p.note { "The figures, none of which can be relied on, are in the JSON object of " code { "conclave summary " (id) " --json" } " under “inadequate”." }
+    }
+}
+
+fn answer(id: &str, object: &Value, spec: Option<&JobSpec>) -> Markup {
+    let warnings: Vec<Block> = verdict::other_warnings(object).into_iter().map(Block::Warning).collect();
+    let logarithms = spec.map(Stage::sds_of_logarithms).unwrap_or_default();
+    let mut blocks: Vec<Block> = run::surrogate(object).map(Block::Text).into_iter().collect();
+    blocks.extend(run::surrogate_table(object, None, MOST).map(Block::Table));
+    html! {
         (document::html(&warnings))
-        @if released::is_adequate(&parsed) {
-            // The table fits a page of this width; chains are judged by all their figures below.
-            (run::posterior(&parsed, "Posterior, on the scale that priors are declared on", None, MOST).without("ESS tail").html())
-            (released::noise_plot(&parsed, SCALE, MOST))
-            (released::stage_plots(&parsed, &logarithms, SCALE, MOST))
-        } @else { (released::inadequacy_notice(&parsed)) }
+        // The table fits a page of this width; chains are judged by all their figures below.
+        (run::posterior(object, "Posterior, on the scale that priors are declared on", None, MOST).without("ESS tail").html())
+        (released::noise_plot(object, SCALE, MOST))
+        (released::stage_plots(object, &logarithms, SCALE, MOST))
         (document::html(&blocks))
-        (released::surrogate_noise_plot(&parsed, SCALE, MOST))
-        (document::html(&run::chains(&parsed)))
-        @if let Some(words) = protection { h3 { "Who is protected from whom" } p { (words) } }
-        p.note { "Full result: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
+        (released::surrogate_noise_plot(object, SCALE, MOST))
+        (document::html(&run::chains(object)))
+        @if let Some(words) = aggregation::summary(object) { h3 { "Who is protected from whom" } p { (words) } }
+        p.note { "Full result: " code { "conclave summary " (id) } "." (released::noise_note(object)) }
     }
 }
 
@@ -64,7 +69,7 @@ mod tests {
             object["conditional_on"] = json!("noisy_release");
             object["releases"] = json!([stage(0.25, false), stage(0.75, true)]);
         }
-        shown("4f-1", Some(&object.to_string()), Some(&spec)).into_string()
+        shown("4f-1", Some(&object), Some(&spec)).into_string()
     }
 
     #[test]
@@ -83,8 +88,8 @@ mod tests {
 
     #[test]
     fn without_an_adequate_answer_reasons_stand_in_its_place() {
-        let without = page(json!({"adequate": false, "reasons": ["too <i>noisy"]}));
-        assert!(without.contains("Not an adequate answer") && without.contains("too &lt;i&gt;noisy"), "{without}");
+        let without = page(json!({"adequate": false, "reasons": ["too <i>noisy"], "rho_h": {"value": 2.0, "limit": 1.0}}));
+        assert!(without.contains("Why there is no answer") && without.contains("noise of the released information"), "{without}");
         assert!(!without.contains("<svg") && !without.contains("95%"), "{without}");
         // A chain of proposals shows neither.
         let chain = page(Value::Null);

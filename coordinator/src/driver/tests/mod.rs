@@ -28,6 +28,7 @@ use crate::send_queue::{SendStream, send_queue};
 use crate::status::{State, Status};
 use crate::store::Store;
 use conclave_draws::zarr::StoreFiles;
+use conclave_pages::verdict::Grade;
 use tokio_stream::StreamExt;
 
 const RECORDS: u64 = 500;
@@ -266,9 +267,10 @@ async fn a_job_runs_to_its_end() {
     assert_eq!(result["stopped_by"], "draws");
     assert_eq!(result["job"], job.as_str());
     assert_eq!((result["iterations"].as_u64(), result["chains"].as_u64()), (Some(310), Some(2)));
-    assert_eq!(result["posterior"][0]["name"], "mean");
+    let figures = conclave_pages::released::figures(&result);
+    assert_eq!(figures["posterior"][0]["name"], "mean");
     // x in [-4, 4] is scaled to [-1, 1], so a unit of the prior's scale is 4 of the data's.
-    let mean = |key: &str| result[key][0]["mean"].as_f64().unwrap();
+    let mean = |key: &str| figures[key][0]["mean"].as_f64().unwrap();
     assert!((mean("posterior_original") - 4.0 * mean("posterior")).abs() < 1e-9);
     // Every released ratio is used in the fit, or counted as excluded.
     let surrogate = &result["surrogate"];
@@ -296,9 +298,16 @@ async fn a_job_of_few_draws_has_a_result_with_nulls() {
         let status = rig.ended(&job).await;
         assert_eq!(status.state, State::Finished);
         let result = result(&status);
-        assert!(result["posterior"][0]["mean"].is_number());
+        assert_eq!(result["verdict"]["grade"], "not_usable");
+        // Two chains of two draws or fewer have no Monte Carlo error, so there is no answer.
+        let adequate = result["adequacy"]["adequate"] == true;
+        assert!(draws > 2 || !adequate, "{result}");
+        assert_eq!(status.grade, Some(if adequate { Grade::NotUsable } else { Grade::NoAnswer }));
+        assert_eq!((result["posterior"] == serde_json::json!([]), result["inadequate"].is_null()), (!adequate, adequate));
+        let row = &conclave_pages::released::figures(&result)["posterior"][0];
+        assert!(row["mean"].is_number());
         assert!(!result["warnings"].as_array().unwrap().is_empty());
-        assert!(draws > 1 || result["posterior"][0]["rhat"].is_null());
+        assert!(draws > 1 || row["rhat"].is_null());
     }
 }
 

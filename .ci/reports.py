@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Checks reports in a browser: what .ci/browser.py checks of any page, that every text of a picture is inside the picture
+(at 1280 and 390 pixels, folded parts open), and the number of printed pages.
+
+    .ci/reports.py FOLDER            every HTML file of the folder; writes screenshots beside them
+    .ci/reports.py --binary          the test binary of the analyst's library, from cargo's messages on standard input
+"""
+import json
+import pathlib
+import re
+import sys
+
+# Maximum number of printed A4 pages, by the name of the report.
+PAGES = {"few": 6, "many": 12, "by-party": 8, "failed": 2}
+# Pixels by which a text may exceed its picture: the rounding of the layout.
+SLACK = 1.0
+
+
+def binary(lines):
+    """Returns the path of the test binary of the analyst's library."""
+    for line in lines:
+        message = json.loads(line)
+        if message.get("reason") == "compiler-artifact" and message["profile"]["test"] and message.get("executable"):
+            if message["manifest_path"].endswith("analyst/Cargo.toml") and "lib" in message["target"]["kind"]:
+                return message["executable"]
+    sys.exit("cargo built no test of the analyst's library")
+
+
+def cut_texts(page):
+    """Returns the texts of pictures that are not inside their picture, as sentences, and the number of texts measured."""
+    return page.evaluate(
+        """slack => {
+        const found = []; let measured = 0;
+        for (const svg of document.querySelectorAll('svg')) {
+            const frame = svg.getBoundingClientRect();
+            if (!frame.width) continue;
+            for (const text of svg.querySelectorAll('text')) {
+                const box = text.getBoundingClientRect();
+                if (!box.width) continue;
+                measured += 1;
+                const over = Math.max(frame.left - box.left, box.right - frame.right, frame.top - box.top, box.bottom - frame.bottom);
+                if (over > slack) found.push(`"${text.textContent.slice(0, 50)}" is cut by ${over.toFixed(1)} pixels in ${svg.getAttribute('aria-labelledby')}`);
+            }
+        }
+        return [found, measured];
+    }""",
+        SLACK,
+    )
+
+
+def check(browser, path):
+    """Returns the defects of a report, and the words on what was measured."""
+    from browser import WIDTHS, look
+
+    # A long report has the parts of a short one: its labels and pages are measured alone.
+    is_long = "many" in path.stem
+    problems, texts = [] if is_long else look(browser, path, path.parent), 0
+    for width in WIDTHS:
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto(path.resolve().as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+        found, measured = cut_texts(page)
+        texts += measured
+        problems += [f"{path.name} at {width} px: {what}" for what in found]
+        page.close()
+    if is_long:
+        page = browser.new_page()
+        page.goto(path.resolve().as_uri())
+        page.pdf(path=path.with_suffix(".pdf"), format="A4")
+        page.close()
+    pages = len(re.findall(rb"/Type\s*/Page\b", path.with_suffix(".pdf").read_bytes()))
+    limit = next((most for name, most in PAGES.items() if name in path.stem), None)
+    if limit is None or not 0 < pages <= limit:
+        problems.append(f"{path.name}: {pages} printed pages, at most {limit} are allowed")
+    return problems, f"{path.name}: {texts} texts inside their pictures, {pages} printed pages (at most {limit})"
+
+
+def finds_a_planted_fault(browser):
+    """Returns whether a label that leaves its picture is found, and one inside it is not."""
+    page = browser.new_page()
+    picture = '<svg width="100" height="20" viewBox="0 0 100 20" aria-labelledby="planted"><text x="{}" y="15">label</text></svg>'
+    page.set_content(picture.format(-10) + picture.format(20))
+    found, measured = cut_texts(page)
+    page.close()
+    return len(found) == 1 and measured == 2
+
+
+def main():
+    if sys.argv[1:] == ["--binary"]:
+        print(binary(sys.stdin))
+        return 0
+    from playwright.sync_api import sync_playwright
+
+    reports, problems = sorted(pathlib.Path(sys.argv[1]).glob("*.html")), []
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        if not finds_a_planted_fault(chromium):
+            problems.append("a planted label that is cut is not found")
+        for report in reports:
+            found, words = check(chromium, report)
+            problems += found
+            print(words)
+        chromium.close()
+    if len(reports) < 6:
+        problems.append(f"{len(reports)} reports instead of 6")
+    print("\n".join(problems) or "no defects")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

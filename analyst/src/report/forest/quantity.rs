@@ -1,0 +1,50 @@
+//! The quantity of a forest plot's axis, by model.
+
+use conclave_common::job::JobSpec;
+use conclave_common::schema::{Family, ModelSpec};
+use conclave_pages::object::rows;
+use conclave_pages::plot::Quantity;
+
+use crate::report::material::Material;
+use crate::report::records::total;
+
+/// Returns the quantity of a model's coefficients; without a neutral value for a model without coefficients.
+pub(super) fn quantity(spec: &JobSpec) -> Quantity {
+    let of = |name: &str, short: &str, neutral: f64, what: &str| Quantity {
+        name: name.to_owned(),
+        short: short.to_owned(),
+        neutral: Some(neutral),
+        sides: [format!("lower {what}"), format!("higher {what}")],
+    };
+    match &spec.model {
+        ModelSpec::Regression(regression) => match regression.family {
+            Family::Logistic => of("Odds ratio", "OR", 1.0, "odds"),
+            Family::Poisson | Family::NegativeBinomial => of("Rate ratio", "RR", 1.0, "rate"),
+            Family::Linear { .. } | Family::StudentT { .. } => of("Difference", "difference", 0.0, "value"),
+        },
+        ModelSpec::PiecewiseExponential(_) => of("Hazard ratio", "HR", 1.0, "hazard"),
+        _ => of_parameters(),
+    }
+}
+
+/// Returns the quantity of parameters without a neutral value.
+pub(super) fn of_parameters() -> Quantity {
+    Quantity {
+        name: "Value, in the data’s units".to_owned(),
+        short: "value".to_owned(),
+        neutral: None,
+        sides: [String::new(), String::new()],
+    }
+}
+
+/// Returns the sentence on the plot's subject: quantity, outcome, and the number of records.
+pub(super) fn subject(material: &Material<'_>, quantity: &Quantity) -> String {
+    let outcome = material.spec.model.outcome();
+    let of = match quantity.neutral {
+        None => format!("Parameters of the model of {outcome}."),
+        Some(_) if quantity.name == "Difference" => format!("Differences in {outcome}, in its own units."),
+        Some(_) => format!("{}s of {outcome}.", quantity.name),
+    };
+    let size = total(rows(material.result, "parties")).map(|n| format!(" n = {n}.")).unwrap_or_default();
+    of + &size
+}

@@ -1,0 +1,111 @@
+//! The verdict on an ended run's answer, the same for every algorithm and on every surface.
+//!
+//! An answer is *fit to publish* if its draws meet the limits of Vehtari et al. (2021, section 4): split R-hat at most 1.01, and bulk
+//! and tail effective sample sizes of at least 100 per chain and 400 in total. An answer from noisy statistics whose checks pass is
+//! fit to publish too: its draws are independent, and its intervals contain the noise. An answer is *preliminary* if it meets looser
+//! limits only, and *not usable* otherwise, or if a check of [`Adequacy`](crate::result::Adequacy) fails.
+
+mod ended;
+mod remedy;
+#[cfg(test)]
+mod tests;
+
+use conclave_common::job::{JobSpec, Wanted};
+use conclave_inference::diagnostics::Summary;
+use serde::Serialize;
+
+use crate::outcome::StoppedBy;
+pub(crate) use ended::Ended;
+
+/// Grade of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// No figure of the answer can be relied on.
+    NotUsable,
+    /// The answer shows sign and size; its figures will still change.
+    Preliminary,
+    /// The answer meets the limits for publication.
+    FitToPublish,
+}
+
+/// The verdict on an answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The grade.
+    pub grade: Grade,
+    /// The reasons why it is not fit to publish; empty if it is.
+    pub reasons: Vec<String>,
+    /// The limits that a preliminary answer meets: the job's own, where it states looser ones than those for publication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub met: Option<Wanted>,
+    /// The next step towards an answer that is fit to publish; `None` if this one is, or if none is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl Verdict {
+    /// Judges an ended run.
+    pub(crate) fn of(run: &Ended<'_>) -> Self {
+        let of_chains = (!run.is_released()).then(|| chains(run));
+        let (grade, mut reasons) = of_chains.unwrap_or((Grade::FitToPublish, Vec::new()));
+        let unusable = run.adequacy.reasons.clone();
+        let other = run.outcome.stopped_by == StoppedBy::Clip;
+        let clipped = other.then(|| "the clip cuts too many ratios, so the draws are of another posterior".to_owned());
+        let fatal: Vec<String> = unusable.into_iter().chain(clipped).collect();
+        let grade = if fatal.is_empty() { grade } else { Grade::NotUsable };
+        if !fatal.is_empty() {
+            // These decide; the limits of publication add nothing.
+            reasons = fatal;
+        }
+        Self {
+            grade,
+            met: (grade == Grade::Preliminary).then(|| looser(run.spec)),
+            remedy: (grade != Grade::FitToPublish).then(|| remedy::remedy(run)).flatten(),
+            reasons,
+        }
+    }
+}
+
+/// Returns the limits of a preliminary answer.
+fn looser(spec: &JobSpec) -> Wanted {
+    spec.sampler.until.map_or(Wanted::PRELIMINARY, |_| spec.sampler.wanted().or_preliminary())
+}
+
+/// Grades draws by R-hat and effective sample size, with the reasons for a grade below the best.
+fn chains(run: &Ended<'_>) -> (Grade, Vec<String>) {
+    let (strict, looser) = (Wanted::usual(run.spec.sampler.chains), looser(run.spec));
+    let (rhat, ess) = (run.rhat(), run.ess());
+    let mut reasons = Vec::new();
+    let mut grade = Grade::FitToPublish;
+    let mut add = |at_most: Grade, reason: String| {
+        grade = grade.min(at_most);
+        reasons.push(reason);
+    };
+    let worst =
+        |of: fn(&Summary) -> f64| run.rows.iter().max_by(|a, b| of(&a.1).total_cmp(&of(&b.1))).map_or("", |(name, _)| name);
+    match run.spec.sampler.chains {
+        _ if run.is_independent() => {}
+        1 => add(Grade::Preliminary, "one chain does not show whether it has converged: run four".to_owned()),
+        _ if rhat.is_nan() => {
+            add(Grade::NotUsable, "R-hat is not defined: there are too few draws, or a chain never moved".to_owned())
+        }
+        _ if rhat > strict.rhat => {
+            let at_most = if rhat <= looser.rhat { Grade::Preliminary } else { Grade::NotUsable };
+            add(at_most, format!("R-hat of {} is {rhat:.3}, above {}", worst(|row| row.rhat), strict.rhat));
+        }
+        _ => {}
+    }
+    if ess < strict.ess {
+        let at_most = if ess >= looser.ess { Grade::Preliminary } else { Grade::NotUsable };
+        let name = worst(|row| -row.ess_bulk.min(row.ess_tail));
+        add(at_most, format!("the effective sample size of {name} is {ess:.0}, below {:.0}", strict.ess));
+    }
+    if run.is_untested() {
+        add(Grade::Preliminary, "its steps were never tested, so the draws have a bias that no diagnostic shows".to_owned());
+    }
+    if run.outcome.stopped_by != StoppedBy::Futility && !run.outcome.warnings.is_empty() {
+        add(Grade::Preliminary, "the run has a warning on the draws themselves".to_owned());
+    }
+    (grade, reasons)
+}
