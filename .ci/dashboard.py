@@ -85,7 +85,9 @@ class Looker:
         self.page.set_viewport_size(WIDE)
 
     def draws(self):
-        return int(self.page.locator("#progress progress").first.get_attribute("value"))
+        # The bar runs toward the rule that ends the job, which may be the budget.
+        words = self.page.locator("#progress .tiles div", has_text="Draws per chain").locator("dd").first.inner_text()
+        return int(words.split(" of ")[0].replace(",", ""))
 
     def spent(self):
         return float(self.page.locator("rect.bar-spent").first.get_attribute("width"))
