@@ -167,7 +167,7 @@ def released(looker, folder, conclave, at):
     """Checks a job that releases once: its intervals with and without noise and its stages, on the dashboard and in its report."""
     page = looker.page
     text = (folder / "job.toml").read_text()
-    for key, value in (("name", '"once"'), ("algorithm", '"noisy-statistics"'), ("draws", "1000"), ("epsilon", "10.0")):
+    for key, value in (("name", '"once"'), ("algorithm", '"noisy-statistics"'), ("draws", "1000"), ("epsilon", "2.0")):
         text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
     job, report = folder / "once.toml", folder / "released.html"
     job.write_text(re.sub(r"(?m)^(warmup|proposal|noise_sd) = .*\n", "", text))
