@@ -174,6 +174,7 @@ impl Verdict {
             self.grade.tone(),
             &heading,
             &html! {
+                @if self.grade == Grade::FitToPublish { p { "Every check passed, for every parameter." } }
                 @if self.reasons.len() == 1 { p { (sentence(&self.reasons[0])) } }
                 @if self.reasons.len() > 1 { ul { @for reason in &self.reasons { li { (sentence(reason)) } } } }
                 @if let Some((rhat, ess)) = self.met {
