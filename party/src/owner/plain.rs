@@ -87,7 +87,10 @@ impl Summary {
         let spec = job.spec.as_ref()?;
         let is_open = report.open_jobs.iter().any(|open| open.job == job.request.job);
         let before = Scale::new(report, config);
-        let scale = before.with_job(worst.more_mu_squared, is_open, &config.policy);
+        // A job that has ended spends no more: its odds are those of its releases.
+        let ended = WorstCase { more_mu_squared: 0.0, job_mu_squared: job.spent().mu_squared(), if_all_collude: None, ..*worst };
+        let worst = if job.is_live() { worst } else { &ended };
+        let scale = if job.is_live() { before.with_job(worst.more_mu_squared, is_open, &config.policy) } else { before };
         let odds = Odds::new(spec, report, worst);
         let full = !is_open && !config.policy.over_commit && before.lacks(worst.more_mu_squared);
         Some(Self {

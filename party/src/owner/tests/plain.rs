@@ -3,7 +3,7 @@ use std::path::Path;
 
 use conclave_pages::document;
 use conclave_privacy::accounting::gaussian_dp;
-use conclave_vault::consent::Request;
+use conclave_vault::consent::{Decided, Request, Standing};
 use conclave_vault::ledger::Ledger;
 use conclave_vault::testing::{JOB, MEAN_TOML, budget, entry, masked_toml};
 
@@ -22,6 +22,11 @@ fn config(folder: &Path, data: &str) -> PartyConfig {
 
 /// Summarises a waiting job at an owner whose `before` acts on the ledger.
 fn summary(toml: &str, data: &str, before: impl FnOnce(&mut Ledger)) -> (Summary, String) {
+    decided(None, toml, data, before)
+}
+
+/// Summarises a job with this decision.
+fn decided(standing: Option<Standing>, toml: &str, data: &str, before: impl FnOnce(&mut Ledger)) -> (Summary, String) {
     let folder = tempfile::tempdir().unwrap();
     let config = config(folder.path(), data);
     config.ledger_settings().init().unwrap();
@@ -29,8 +34,9 @@ fn summary(toml: &str, data: &str, before: impl FnOnce(&mut Ledger)) -> (Summary
     before(&mut ledger);
     ledger.close().unwrap();
     let (analyst, asked) = ("alice".to_owned(), "2026-03-01".to_owned());
-    let request =
-        Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: toml.into(), asked, decided: None, permit: None };
+    let decision = |standing| Decided { standing, time: asked.clone(), decider: "owner".into(), reason: "no".into() };
+    let decided = standing.map(decision);
+    let request = Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: toml.into(), asked, decided, permit: None };
     let job = JobView { request, spec: Some(JobSpec::parse(toml).unwrap()), totals: None };
     let report = report_kept(&config.ledger_settings()).unwrap();
     let worst = worst_case(job.spec.as_ref().unwrap(), 0, &report, None).unwrap();
@@ -88,6 +94,15 @@ fn odds_follow_from_mu() {
         text.contains("masked so that only the total over all owners is seen")
             && text.contains("Should all other owners collude")
     );
+}
+
+/// A job that was rejected spends nothing: the bar has no part for it, and a guess is right 50 times of 100.
+#[test]
+fn a_rejected_job_is_not_said_to_cost_anything() {
+    let (waiting, text) = summary(MEAN_TOML, "", |_| {});
+    assert!(waiting.scale.job_percent().is_some() && text.contains("this job, at most"), "{text}");
+    let (rejected, text) = decided(Some(Standing::Rejected), MEAN_TOML, "", |_| {});
+    assert_eq!((rejected.scale.job_percent(), rejected.odds.this_job), (None, 50), "{text}");
 }
 
 #[test]
