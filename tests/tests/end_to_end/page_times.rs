@@ -67,7 +67,7 @@ fn a_rounds_time_is_split_as_far_as_each_viewer_may_see() {
         ">hospital-b</tspan></text><rect class=\"part p2\"",
         ">the coordinator</tspan></text>",
         "held by the party's reply delay, median ms",
-        "<td class=\"n\">3.000</td>",
+        "class=\"n\">3.000</td>",
         "commits in parallel",
     ];
     let page = until("the dashboard", || operator.get(&format!("/jobs/{job}")).1, &bars);
