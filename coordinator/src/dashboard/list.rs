@@ -8,14 +8,16 @@ use axum::http::Uri;
 use axum::response::Response;
 use conclave_ops::web::events;
 use conclave_ops::web::{self, Visitor};
+use conclave_pages::moment::utc;
 use conclave_pages::page::{Tone, notice};
+use conclave_pages::short_id::{short, shortest};
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::{name, number, percent, plain_name, thousands};
 use conclave_pages::verdict::Grade;
 use maud::{Markup, html};
 
-use super::shared::{CHECK_INTERVAL, Dashboard, Part, Shared, now, number_in, utc, visible_jobs};
+use super::shared::{CHECK_INTERVAL, Dashboard, Part, Shared, now, number_in, visible_jobs};
 use crate::registry::JobFilter;
 use crate::status::{State as JobState, Status};
 
@@ -137,15 +139,16 @@ fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup 
         site::progress(done, asked, &format!("{} of {}", thousands(done), thousands(asked)))
     };
     let accepted = |row: &Row| if row.draws.0 > 0 { percent(row.acceptance) } else { "-".to_owned() };
+    let length = shortest(&rows.iter().map(|row| &*row.id).collect::<Vec<_>>());
     let columns: [Column<'_, Row>; 8] = [
-        ("job", &|row| Cell::markup(html! { a href={ "/jobs/" (row.id) } { (name(&row.name)) } })),
+        ("job", &|row| Cell::markup(html! { a href={ "/jobs/" (row.id) } { (name(&row.name)) } " " (short(&row.id, length)) })),
         ("state", &|row| Cell::text(&row.state)),
         ("verdict", &|row| Cell::markup(row.grade.map_or_else(|| html! { "-" }, Grade::html))),
         ("draws per chain", &|row| Cell::markup(done(row))),
         ("accepted", &|row| Cell::number(accepted(row))),
         ("epsilon spent (max)", &|row| Cell::number(row.spent.map_or_else(|| "-".to_owned(), number))),
         ("analyst", &|row| Cell::name(&row.analyst)),
-        ("submitted (UTC)", &|row| Cell::text(utc(row.submitted))),
+        ("submitted", &|row| Cell::text(utc(row.submitted))),
     ];
     html! {
         @if rows.is_empty() { p { "No job has been submitted yet." } }

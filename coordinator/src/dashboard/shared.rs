@@ -10,8 +10,6 @@ use conclave_ops::web::events::Snapshot;
 use conclave_ops::web::{self, Principal, Visitor};
 use conclave_pages::site::{self, Served};
 use maud::{Markup, html};
-use time::OffsetDateTime;
-use time::macros::format_description;
 
 use super::watched_job::WatchedJobs;
 use crate::live::StoredChains;
@@ -66,11 +64,4 @@ pub(super) fn missing(words: &str) -> Response {
 pub(super) fn number_in(uri: &Uri, name: &str) -> usize {
     let pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse().ok()).unwrap_or(0)
-}
-
-/// Formats a Unix time in milliseconds as UTC; empty unless positive.
-pub(super) fn utc(unix_ms: i64) -> String {
-    let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");
-    let time = OffsetDateTime::from_unix_timestamp(unix_ms.div_euclid(1000)).ok().filter(|_| unix_ms > 0);
-    time.and_then(|time| time.format(&format).ok()).unwrap_or_default()
 }

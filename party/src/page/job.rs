@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use conclave_ops::web::{self, Fields, Visitor};
 use conclave_pages::document::{self, Block};
+use conclave_pages::moment::stored;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::site::{self, Served};
 use conclave_pages::text::{plain, plain_name};
@@ -91,7 +92,7 @@ fn decided(job: &JobView) -> Markup {
     html! {
         p { "State: " b { (job.state().as_str()) }
             @if let Some(decided) = &job.request.decided {
-                ", by the " (decided.decider) " on " (decided.time)
+                ", by the " (decided.decider) " on " (stored(&decided.time))
                 @if !decided.reason.is_empty() { ": " (plain(&decided.reason, REASON)) }
             }
         }

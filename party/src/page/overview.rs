@@ -8,8 +8,10 @@ use axum::response::Response;
 use conclave_ops::web::events::{self, Snapshot};
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::document::{self, Block};
+use conclave_pages::moment::stored;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot;
+use conclave_pages::short_id::{short, shortest};
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, Table};
 use conclave_pages::text::{name, plain, thousands};
@@ -89,8 +91,8 @@ fn state(config: &PartyConfig, facts: &Facts) -> Markup {
             (notice(Tone::Warning, "The ledger answers nothing", &html! { p { (plain(problem, SENTENCE)) } }, false))
         }
         @match &facts.daemon {
-            Some(daemon) if daemon.attached => p { "Attached to " code { (config.coordinator) } " since " (daemon.since) "." },
-            Some(daemon) => { (notice(Tone::Warning, &format!("Not attached since {}", daemon.since), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
+            Some(daemon) if daemon.attached => p { "Attached to " code { (config.coordinator) } " since " (stored(&daemon.since)) "." },
+            Some(daemon) => { (notice(Tone::Warning, &format!("Not attached since {}", stored(&daemon.since)), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
             None => p { "The daemon has not reported its state yet." },
         }
     }
@@ -103,7 +105,7 @@ fn waiting(jobs: &[crate::owner::JobView]) -> Markup {
         @if waiting.is_empty() { p { "Nothing." } }
         @for job in waiting.iter().take(JOBS) {
             (notice(Tone::Note, &format!("{} submitted {}", plain(&job.request.analyst, 80), plain(job.name(), 80)), &html! {
-                p { "Submitted on " (job.request.asked) ". " a href={ "/jobs/" (job.request.job) } { "Review and decide" } }
+                p { "Submitted on " (stored(&job.request.asked)) ". " a href={ "/jobs/" (job.request.job) } { "Review and decide" } }
             }, false))
         }
         @if waiting.len() > JOBS { p { "And " (waiting.len() - JOBS) " more: " code { "conclave-party jobs" } "." } }
@@ -143,16 +145,17 @@ fn days(days: &std::collections::BTreeMap<i64, u64>) -> Markup {
 
 fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
     let latest: Vec<_> = ledger.jobs.iter().rev().take(JOBS).collect();
+    let length = shortest(&ledger.jobs.iter().map(|job| &*job.request.job).collect::<Vec<_>>());
     let table = Table::new(
         "The latest jobs first",
         &latest,
         &[
-            ("job", &|job| Cell::markup(html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } })),
+            ("job", &|job| Cell::markup(html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } " " (short(&job.request.job, length)) })),
             ("state", &|job| Cell::text(job.state().as_str())),
             ("numbers", &|job| Cell::number(thousands(job.spent().draws))),
             ("epsilon spent", &|job| Cell::number(figure(job.epsilon_spent(&config.budget)))),
             ("analyst", &|job| Cell::name(&job.request.analyst)),
-            ("submitted", &|job| Cell::text(&job.request.asked)),
+            ("submitted", &|job| Cell::text(stored(&job.request.asked))),
         ],
     );
     html! {
@@ -163,13 +166,13 @@ fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
 
 fn last(ledger: &Ledger) -> Markup {
     let alone = |release: &Listed| gaussian_dp::epsilon(release.mu_squared.sqrt(), ledger.report.delta);
+    let length = shortest(&ledger.jobs.iter().map(|job| &*job.request.job).collect::<Vec<_>>());
     let table = Table::new(
         "Releases, the latest first",
         &ledger.last,
         &[
-            // "2026-11-21 01:17:22": day and time may be broken apart on a narrow page.
-            ("charged (UTC)", &|release| Cell::text(release.time.chars().take(19).collect::<String>().replace('T', " "))),
-            ("job", &|release| Cell::name(release.job.chars().take(8).collect::<String>())),
+            ("charged", &|release| Cell::text(stored(&release.time))),
+            ("job", &|release| Cell::markup(short(&release.job, length))),
             ("round", &|release| Cell::number(thousands(release.iteration))),
             ("chain", &|release| Cell::number(release.chain)),
             ("kind", &|release| Cell::text(&release.kind)),

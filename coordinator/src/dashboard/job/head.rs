@@ -3,6 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::run;
+use conclave_pages::short_id::{SHORT, first};
 use conclave_pages::site;
 use conclave_pages::text::{duration, name, percent, plain, plain_name, thousands};
 use conclave_pages::verdict::{Verdict, state_words};
@@ -26,7 +27,7 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
         p { b { (sentence(status, result)) } }
         @if let Some(result) = result.filter(|_| status.state.has_ended()) {
             (Verdict::of(result).notice())
-            p.note { "Figures: " code { "conclave summary " (status.id) } ", or " code { "conclave report " (status.id) " -o report.html" } "." }
+            p.note { "Figures: " code title=(status.id) { "conclave summary " (first(&status.id, SHORT)) } ", or " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
         }
     }
 }
