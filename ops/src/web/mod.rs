@@ -15,6 +15,7 @@ mod connection;
 pub mod events;
 mod form;
 mod guard;
+mod login;
 mod once;
 mod sessions;
 mod site;
