@@ -30,6 +30,9 @@ pub(super) type Shared = State<Arc<Dashboard>>;
 /// Interval at which a page is checked for changes.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Name of this daemon in the titles of tabs.
+pub(super) const DAEMON: &str = "coordinator";
+
 /// Maximum length of a displayed sentence written by a party or an analyst.
 pub(super) const SENTENCE: usize = 600;
 

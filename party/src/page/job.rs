@@ -14,6 +14,7 @@ use conclave_pages::text::{plain, plain_name};
 use maud::{Markup, html};
 
 use super::decision::{self, REASON};
+use super::overview;
 use super::request;
 use super::state::{PageState, Shared, message_page};
 use super::warnings::Warnings;
@@ -56,6 +57,7 @@ pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Vi
     };
     web::html(site::render(&Served {
         title: &title,
+        tab: &site::tab(&title, overview::DAEMON, usize::from(shown.job.state() == JobState::Awaiting)),
         parents: &[("/", "The party")],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),

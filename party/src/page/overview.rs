@@ -26,6 +26,8 @@ use crate::config::PartyConfig;
 use crate::ledger_views::Listed;
 use crate::owner::{Scale, State as JobState, budget, figure, masked};
 
+/// Name of this daemon in the titles of tabs.
+pub(super) const DAEMON: &str = "data owner";
 const DAYS: usize = 14;
 const JOBS: usize = 50;
 const SENTENCE: usize = 600;
@@ -38,6 +40,7 @@ pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Vi
         html! { @for (id, content) in parts(&shared, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
     web::html(site::render(&Served {
         title: &format!("Party {}", shared.config.name),
+        tab: &tab(&shared.config, &facts),
         parents: &[],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),
@@ -71,7 +74,8 @@ pub(super) async fn audit(State(shared): Shared) -> Response {
 
 fn parts(shared: &PageState, facts: &Facts) -> Vec<(&'static str, Markup)> {
     let config = &shared.config;
-    let mut parts = vec![("state", state(config, facts))];
+    let mark = site::tab_mark(&tab(config, facts));
+    let mut parts = vec![("state", html! { (mark) (state(config, facts)) })];
     if let Ok(ledger) = &facts.ledger {
         parts.push(("waiting", waiting(&ledger.jobs)));
         parts.push(("budget", budget_part(ledger, config)));
@@ -82,6 +86,13 @@ fn parts(shared: &PageState, facts: &Facts) -> Vec<(&'static str, Markup)> {
     parts.push(("times", times::part(config.durability, &shared.times)));
     parts.push(("audit", audited(facts.audited)));
     parts
+}
+
+/// Returns the title of the tab, with the number of jobs that await a decision.
+fn tab(config: &PartyConfig, facts: &Facts) -> String {
+    let jobs = facts.ledger.as_ref().map(|ledger| ledger.jobs.as_slice()).unwrap_or_default();
+    let waiting = jobs.iter().filter(|job| job.state() == JobState::Awaiting).count();
+    site::tab(&plain(&config.name, 80), DAEMON, waiting)
 }
 
 fn state(config: &PartyConfig, facts: &Facts) -> Markup {

@@ -23,11 +23,25 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
         @if let Some(fault) = &status.fault {
             (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
-        @for warning in &status.warnings { (notice(Tone::Warning, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
+        (warnings(&status.warnings))
         p { b { (sentence(status, result)) } }
         @if let Some(result) = result.filter(|_| status.state.has_ended()) {
             (Verdict::of(result).notice())
             p.note { "Figures: " code title=(status.id) { "conclave summary " (first(&status.id, SHORT)) } ", or " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
+        }
+    }
+}
+
+/// Renders all warnings in one notice, each once.
+fn warnings(all: &[String]) -> Markup {
+    let mut once: Vec<&String> = Vec::new();
+    all.iter().for_each(|warning| if !once.contains(&warning) { once.push(warning) });
+    match once.as_slice() {
+        [] => Markup::default(),
+        [one] => notice(Tone::Warning, "Warning", &html! { p { (plain(one, SENTENCE)) } }, false),
+        several => {
+            let list = html! { ul { @for warning in several { li { (plain(warning, SENTENCE)) } } } };
+            notice(Tone::Warning, &format!("{} warnings", several.len()), &list, false)
         }
     }
 }

@@ -14,7 +14,7 @@ use conclave_pages::site::{self, Served};
 use conclave_pages::text::{name, plain_name};
 use maud::html;
 
-use super::super::shared::{CHECK_INTERVAL, Shared, is_operator, missing, now, number_in, visible_jobs};
+use super::super::shared::{CHECK_INTERVAL, DAEMON, Shared, is_operator, missing, now, number_in, visible_jobs};
 use super::parts::parts;
 
 pub(in crate::dashboard) async fn page(
@@ -35,6 +35,7 @@ pub(in crate::dashboard) async fn page(
     let events = format!("/jobs/{}/events?from={from}", status.id);
     web::html(site::render(&Served {
         title: &title,
+        tab: &site::tab(&title, DAEMON, usize::from(!status.awaiting_consent.is_empty())),
         parents: &[("/", "Jobs")],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),
@@ -77,6 +78,7 @@ pub(in crate::dashboard) async fn ask_to_cancel(
     };
     web::html(site::render(&Served {
         title: &title,
+        tab: &site::tab(&title, DAEMON, 0),
         parents: &[("/", "Jobs"), (&back, "The job")],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),
