@@ -8,7 +8,9 @@ use axum::http::Uri;
 use axum::response::Response;
 use conclave_ops::web::events::Snapshot;
 use conclave_ops::web::{self, Principal, Visitor};
+use conclave_pages::page::{Tone, notice};
 use conclave_pages::site::{self, Served};
+use conclave_pages::text::plain;
 use maud::{Markup, html};
 
 use super::watched_job::WatchedJobs;
@@ -50,6 +52,20 @@ pub(super) fn visible_jobs(visitor: &Visitor) -> JobFilter {
 /// Returns true for the coordinator's operator, who also sees details of this machine.
 pub(super) fn is_operator(visitor: &Visitor) -> bool {
     matches!(visitor.principal, Principal::Operator)
+}
+
+/// Renders all warnings in one notice, each once.
+pub(super) fn warnings(all: &[String]) -> Markup {
+    let mut once: Vec<&String> = Vec::new();
+    all.iter().for_each(|warning| if !once.contains(&warning) { once.push(warning) });
+    match once.as_slice() {
+        [] => Markup::default(),
+        [one] => notice(Tone::Warning, "Warning", &html! { p { (plain(one, SENTENCE)) } }, false),
+        several => {
+            let list = html! { ul { @for warning in several { li { (plain(warning, SENTENCE)) } } } };
+            notice(Tone::Warning, &format!("{} warnings", several.len()), &list, false)
+        }
+    }
 }
 
 /// Converts sections to the form in which they are sent.

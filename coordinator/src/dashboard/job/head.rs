@@ -2,6 +2,7 @@
 
 use conclave_common::job::JobSpec;
 use conclave_pages::page::{Tone, notice};
+use conclave_pages::released;
 use conclave_pages::run;
 use conclave_pages::short_id::{SHORT, first};
 use conclave_pages::site;
@@ -11,7 +12,7 @@ use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::super::shared::SENTENCE;
+use super::super::shared::{SENTENCE, warnings};
 use super::super::watched_job::RunPace;
 use crate::clock::now_ms;
 use crate::status::{State, Status, phase_name};
@@ -23,7 +24,7 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
         @if let Some(fault) = &status.fault {
             (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
-        (warnings(&status.warnings))
+        (warnings(&elsewhere(&status.warnings, result)))
         p { b { (sentence(status, result)) } }
         @if let Some(result) = result.filter(|_| status.state.has_ended()) {
             (Verdict::of(result).notice())
@@ -32,18 +33,11 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
     }
 }
 
-/// Renders all warnings in one notice, each once.
-fn warnings(all: &[String]) -> Markup {
-    let mut once: Vec<&String> = Vec::new();
-    all.iter().for_each(|warning| if !once.contains(&warning) { once.push(warning) });
-    match once.as_slice() {
-        [] => Markup::default(),
-        [one] => notice(Tone::Warning, "Warning", &html! { p { (plain(one, SENTENCE)) } }, false),
-        several => {
-            let list = html! { ul { @for warning in several { li { (plain(warning, SENTENCE)) } } } };
-            notice(Tone::Warning, &format!("{} warnings", several.len()), &list, false)
-        }
-    }
+/// Returns the warnings that neither the verdict nor the result states.
+fn elsewhere(all: &[String], result: Option<&Value>) -> Vec<String> {
+    let stated = result.filter(|result| released::is_adequate(result)).and_then(|result| result["warnings"].as_array());
+    let is_stated = |warning: &String| stated.is_some_and(|stated| stated.iter().any(|one| one.as_str() == Some(warning)));
+    all.iter().filter(|warning| !is_stated(warning)).cloned().collect()
 }
 
 /// Renders the parties that the job waits for. An owner's decision is part of every job and no fault.
