@@ -115,11 +115,26 @@ mod tests {
         let body = html! { p { "<b>" } };
         let page = |has_session| {
             let (parents, csrf) = (&[("/", "Jobs")][..], ("csrf", "w\""));
-            render(&Served { title: "t<", tab: "(2) t – owner: decisions wait", parents, csrf, has_session, events: Some("/e"), body: &body })
+            render(&Served {
+                title: "t<",
+                tab: "(2) t – owner: decisions wait",
+                parents,
+                csrf,
+                has_session,
+                events: Some("/e"),
+                body: &body,
+            })
         };
         let known = page(true);
-        for there in ["<title>(2) t – owner: decisions wait</title>", "href=\"/favicon.svg\"", "name=\"csrf\" value=\"w&quot;\"", "data-events=\"/e\"", "<h1>t&lt;</h1>", "&lt;b&gt;", "src=\"/live.js\""]
-        {
+        for there in [
+            "<title>(2) t – owner: decisions wait</title>",
+            "href=\"/favicon.svg\"",
+            "name=\"csrf\" value=\"w&quot;\"",
+            "data-events=\"/e\"",
+            "<h1>t&lt;</h1>",
+            "&lt;b&gt;",
+            "src=\"/live.js\"",
+        ] {
             assert!(known.contains(there), "{there} in {known}");
         }
         assert!(!page(false).contains("/logout"));

@@ -240,7 +240,10 @@ mod tests {
         let mut table = Table::new("wide", &["a"], &[("job", &|name| Cell::name(name))]);
         ["b", "c", "d\""].iter().for_each(|heading| table.push(*heading, [Cell::number("1")]));
         let narrow = table.html().into_string();
-        assert!(!narrow.contains("role=\"table\"") && !narrow.contains("data-label") && !narrow.contains("wide\" tab"), "{narrow}");
+        assert!(
+            !narrow.contains("role=\"table\"") && !narrow.contains("data-label") && !narrow.contains("wide\" tab"),
+            "{narrow}"
+        );
         table.push("e", [Cell::text("x")]);
         let wide = table.html().into_string();
         for part in [

@@ -93,7 +93,8 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
 fn print_pages(folder: &DemoFolder, heading: &str) {
     let print = |log: &str, key: &str| {
         let text = std::fs::read_to_string(folder.logs().join(format!("{log}.log"))).unwrap_or_default();
-        let found = text.rsplit_once(&format!("{key} at ")).and_then(|(_, rest)| rest.lines().next()?.split_once("; its token is in "));
+        let found =
+            text.rsplit_once(&format!("{key} at ")).and_then(|(_, rest)| rest.lines().next()?.split_once("; its token is in "));
         let link = found.map(|(address, token)| match link(Path::new(token)) {
             Ok(link) => format!("{}{link}", address.trim_end_matches('/')),
             Err(_) => format!("{address}; its token is in {token}"),

@@ -57,7 +57,11 @@ pub(super) fn is_operator(visitor: &Visitor) -> bool {
 /// Renders all warnings in one notice, each once.
 pub(super) fn warnings(all: &[String]) -> Markup {
     let mut once: Vec<&String> = Vec::new();
-    all.iter().for_each(|warning| if !once.contains(&warning) { once.push(warning) });
+    all.iter().for_each(|warning| {
+        if !once.contains(&warning) {
+            once.push(warning)
+        }
+    });
     match once.as_slice() {
         [] => Markup::default(),
         [one] => notice(Tone::Warning, "Warning", &html! { p { (plain(one, SENTENCE)) } }, false),

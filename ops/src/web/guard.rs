@@ -256,7 +256,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// Compares two texts in constant time.
-fn equal(one: &str, other: &str) -> bool {
+pub(super) fn equal(one: &str, other: &str) -> bool {
     let key = hmac::Key::new(hmac::HMAC_SHA256, other.as_bytes());
     hmac::verify(&key, one.as_bytes(), hmac::sign(&key, other.as_bytes()).as_ref()).is_ok()
 }

@@ -24,7 +24,8 @@ const PARTS: [&str; 3] = [
 /// The policy of the page: its own stylesheet by hash, and its form.
 static POLICY: LazyLock<Option<HeaderValue>> = LazyLock::new(|| {
     let hash = STANDARD.encode(digest(&SHA256, STYLE.as_bytes()));
-    let policy = format!("default-src 'none'; style-src 'sha256-{hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'");
+    let policy =
+        format!("default-src 'none'; style-src 'sha256-{hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'");
     HeaderValue::from_str(&policy).ok()
 });
 

@@ -1,4 +1,4 @@
-//! Links that open a daemon's pages once. Whoever can read the token file can make one; the token itself is not in it.
+//! Links that open a daemon's pages once. A person who can read the token file can make one; the token itself is not in it.
 //!
 //! A link names the time at which it was made, and has a code of the token over both. The daemon accepts it once, within
 //! [`LIFETIME_MS`], and only if it was made after the daemon's start: so no restart makes a used link valid.
@@ -8,11 +8,14 @@ use std::path::Path;
 
 use ring::hmac;
 
+use super::guard::equal;
 use super::token::{hex, random, read_text};
 use crate::clock::Clock;
 
 /// Lifetime of a link in milliseconds.
 const LIFETIME_MS: i64 = 3_600_000;
+const DISTINCT_DIGITS: usize = 16;
+const CODE_DIGITS: usize = 32;
 /// Path and field of a link.
 pub(super) const PATH: &str = "/login";
 const FIELD: &str = "once=";
@@ -29,9 +32,16 @@ pub fn link(token: &Path) -> Result<String, String> {
 }
 
 fn made(token: &str, now_ms: i64) -> Result<String, String> {
-    let content = format!("{now_ms}.{}", random()?);
-    let code = hmac::sign(&key(token), &[PURPOSE, content.as_bytes()].concat());
-    Ok(format!("{PATH}?{FIELD}{content}.{}", hex(code.as_ref())))
+    // Distinguishes links made in the same millisecond.
+    let distinct: String = random()?.chars().take(DISTINCT_DIGITS).collect();
+    let content = format!("{now_ms}.{distinct}");
+    Ok(format!("{PATH}?{FIELD}{content}.{}", code(&key(token), &content)))
+}
+
+/// Returns the code of a link's content: 128 bits, in hexadecimal.
+fn code(key: &hmac::Key, content: &str) -> String {
+    let code = hmac::sign(key, &[PURPOSE, content.as_bytes()].concat());
+    hex(code.as_ref()).chars().take(CODE_DIGITS).collect()
 }
 
 fn key(token: &str) -> hmac::Key {
@@ -61,21 +71,14 @@ impl Links {
     pub(super) fn accept(&mut self, presented: &str, now_ms: i64) -> bool {
         let oldest = self.start_ms.max(now_ms.saturating_sub(LIFETIME_MS));
         self.used.retain(|_, made| *made >= oldest);
-        let Some((content, code)) = presented.rsplit_once('.') else { return false };
-        let Some(code) = bytes(code) else { return false };
-        if hmac::verify(&self.key, &[PURPOSE, content.as_bytes()].concat(), &code).is_err() {
+        let Some((content, of_link)) = presented.rsplit_once('.') else { return false };
+        if !equal(of_link, &code(&self.key, content)) {
             return false;
         }
         let made = content.split('.').next().and_then(|made| made.parse::<i64>().ok());
         let Some(made) = made.filter(|made| (oldest..=now_ms).contains(made)) else { return false };
         self.used.insert(content.to_owned(), made).is_none()
     }
-}
-
-fn bytes(hex: &str) -> Option<Vec<u8>> {
-    let digits = hex.as_bytes();
-    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    if digits.len() % 2 == 1 { None } else { digits.chunks(2).map(byte).collect() }
 }
 
 #[cfg(test)]

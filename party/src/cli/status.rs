@@ -139,7 +139,8 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     {
         facts.push(fact("replies", format!("{held} held to the reply delay, {overruns} of them late")));
     }
-    let terms = |job: &JobView| Some(fact("permit", format!("job {}: {}", first(&job.request.job, SHORT), job.permit()?.words())));
+    let terms =
+        |job: &JobView| Some(fact("permit", format!("job {}: {}", first(&job.request.job, SHORT), job.permit()?.words())));
     facts.extend(jobs.iter().filter(|job| job.is_live()).filter_map(terms));
     facts.push(fact("privacy", unit_of_privacy(config.budget.unit)));
     facts.extend(expires.map(|expires| fact("identity", format!("certificate valid until {expires}"))));

@@ -66,7 +66,9 @@ fn daemon(config: &PartyConfig) -> Finding {
                 format!("the running party answers nothing: {problem}"),
                 "see its log; stop it, remove the cause, start it",
             ),
-            (None, true) => Finding::ok(CODE, format!("runs since {}, attached since {}", stored(&seen.started), stored(&seen.since))),
+            (None, true) => {
+                Finding::ok(CODE, format!("runs since {}, attached since {}", stored(&seen.started), stored(&seen.since)))
+            }
             (None, false) => Finding::warn(
                 CODE,
                 format!("runs, but not attached since {}", stored(&seen.since)),

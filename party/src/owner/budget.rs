@@ -29,7 +29,10 @@ fn facts(r: &Report) -> Vec<Fact> {
             "a new job",
             format!("{:.6} is the largest epsilon it could still get; epsilons do not add, mu^2 does", r.epsilon_new_job),
         ),
-        fact("numbers", format!("{} released or charged, in {} jobs, since {}", thousands(r.queries), r.jobs, stored(&r.created))),
+        fact(
+            "numbers",
+            format!("{} released or charged, in {} jobs, since {}", thousands(r.queries), r.jobs, stored(&r.created)),
+        ),
         fact(
             "noise",
             format!(

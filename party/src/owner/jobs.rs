@@ -121,9 +121,7 @@ pub(crate) fn find(ledger: &Path, id: &str) -> Result<JobView, StartError> {
     let all = jobs(ledger)?;
     let found = short_id::choose(id, all.iter().map(|job| &*job.request.job));
     match found.map(str::to_owned) {
-        Ok(whole) => {
-            all.into_iter().find(|job| job.request.job == whole).ok_or_else(|| ConsentError::Unknown(whole).into())
-        }
+        Ok(whole) => all.into_iter().find(|job| job.request.job == whole).ok_or_else(|| ConsentError::Unknown(whole).into()),
         Err(NoMatch::Unknown) => Err(ConsentError::Unknown(id.to_owned()).into()),
         Err(NoMatch::Several(which)) => Err(StartError::Input(which)),
     }
@@ -177,6 +175,9 @@ mod tests {
         store.ask(&request, &[1; 32]).unwrap();
         assert_eq!(find(&path, &other).unwrap().request.analyst, "bob");
         let several = find(&path, &JOB[..3]).unwrap_err().to_string();
-        assert!(several.contains("the ids of 2 jobs begin with") && several.contains(JOB) && several.contains(&other), "{several}");
+        assert!(
+            several.contains("the ids of 2 jobs begin with") && several.contains(JOB) && several.contains(&other),
+            "{several}"
+        );
     }
 }

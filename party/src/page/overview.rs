@@ -161,7 +161,11 @@ fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
         "The latest jobs first",
         &latest,
         &[
-            ("job", &|job| Cell::markup(html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } " " (short(&job.request.job, length)) })),
+            ("job", &|job| {
+                Cell::markup(
+                    html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } " " (short(&job.request.job, length)) },
+                )
+            }),
             ("state", &|job| Cell::text(job.state().as_str())),
             ("numbers", &|job| Cell::number(thousands(job.spent().draws))),
             ("epsilon spent", &|job| Cell::number(figure(job.epsilon_spent(&config.budget)))),

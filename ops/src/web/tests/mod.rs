@@ -85,7 +85,8 @@ async fn a_link_opens_the_pages_once() {
     }
     let opened = served.get(&link, "Sec-Fetch-Site: none\r\n").await;
     assert!(opened.starts_with("HTTP/1.1 303") && opened.contains("location: /\r\n"), "{opened}");
-    let cookie = opened.lines().find_map(|line| line.strip_prefix("set-cookie: ")).and_then(|line| line.split(';').next()).unwrap();
+    let cookie =
+        opened.lines().find_map(|line| line.strip_prefix("set-cookie: ")).and_then(|line| line.split(';').next()).unwrap();
     assert!(served.get("/", &format!("Cookie: {cookie}\r\n")).await.contains("secret"));
     let again = served.get(&link, "").await;
     assert!(again.starts_with("HTTP/1.1 401") && !again.contains("set-cookie"), "{again}");
