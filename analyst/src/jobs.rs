@@ -20,7 +20,7 @@ use crate::inadequate::AdequacyArgs;
 use crate::interval::{IntervalArgs, at_level};
 use crate::output::{say, say_json};
 use crate::short_id::whole_id;
-use crate::submit::{ResultOptions, print_result, wait};
+use crate::submit::{Extent, ResultOptions, print_result, wait};
 
 /// List the coordinator's jobs, newest first
 #[derive(Args)]
@@ -89,6 +89,9 @@ pub(crate) struct ResultArgs {
     interval: IntervalArgs,
     #[command(flatten)]
     adequacy: AdequacyArgs,
+    /// Print every parameter and all diagnostics, not what fits one screen
+    #[arg(long)]
+    all: bool,
 }
 
 impl JobArgs {
@@ -101,10 +104,19 @@ impl JobArgs {
     }
 }
 
+fn extent(json: bool, all: bool) -> Extent {
+    match (json, all) {
+        (true, _) => Extent::Json,
+        (false, true) => Extent::All,
+        (false, false) => Extent::Screen,
+    }
+}
+
 pub(crate) async fn watch(args: ResultArgs) -> Result<ExitCode, Fault> {
     let JobArgs { job, connection, json } = args.of.with_whole_id().await?;
     let mut client = connection.open().await?;
-    let output = ResultOptions { options: &connection.options(), json, level: args.interval.other(), adequacy: args.adequacy };
+    let (options, extent) = (connection.options(), extent(json, args.all));
+    let output = ResultOptions { options: &options, extent, level: args.interval.other(), adequacy: args.adequacy };
     wait(&mut client, &job, &output).await
 }
 
@@ -125,7 +137,7 @@ pub(crate) async fn cancel(args: JobArgs) -> Result<ExitCode, Fault> {
 }
 
 pub(crate) async fn summary(args: ResultArgs) -> Result<ExitCode, Fault> {
-    let ResultArgs { of: args, interval, adequacy } = args;
+    let ResultArgs { of: args, interval, adequacy, all } = args;
     let args = args.with_whole_id().await?;
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
@@ -143,7 +155,9 @@ pub(crate) async fn summary(args: ResultArgs) -> Result<ExitCode, Fault> {
         ));
     }
     let status = at_level(&mut client, status, interval.other()).await?;
-    let ended = print_result(&status, args.json, adequacy)?;
+    let options = args.connection.options();
+    let output = ResultOptions { options: &options, extent: extent(args.json, all), level: None, adequacy };
+    let ended = print_result(&status, &output)?;
     // Printing a cancelled job's result is a success.
     Ok(if status.state == "cancelled" { ExitCode::SUCCESS } else { ended })
 }

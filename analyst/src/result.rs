@@ -4,7 +4,7 @@ use conclave_pages::document::{self, Block};
 use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::run::{self, Truth};
 use conclave_pages::table::{Cell, Column, Table};
-use conclave_pages::text::{thousands, whole};
+use conclave_pages::text::{as_written, number, plain_name, thousands, whole};
 use conclave_pages::verdict::{Grade, Verdict, other_warnings};
 use conclave_pages::{aggregation, released};
 use conclave_proto::error::{ErrorCode, Fault};
@@ -24,6 +24,11 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, Fault> {
 fn unreadable(why: &str) -> Fault {
     Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({why}): it may run another version"))
 }
+
+/// Largest number of rows of a table on one screen.
+const FEW: usize = 6;
+/// Largest number of parties whose spending is named on one screen.
+const MOST_SPENT: usize = 4;
 
 /// A run's JSON object. Programs receive it unchanged.
 #[derive(Debug)]
@@ -54,37 +59,77 @@ impl RunResult {
         document::text_within(&self.document(truth), output::width())
     }
 
+    /// Formats what fits one screen: the verdict, at most [`FEW`] rows of the posterior and of the ratios, and the spending in a sentence.
+    /// `more` is the command that prints the rest.
+    pub(crate) fn short_report(&self, more: &str) -> String {
+        let object = &self.0;
+        let mut blocks = self.head();
+        blocks.extend(self.posterior(None, FEW));
+        blocks.extend(self.refit().or_else(|| self.spent()).map(Block::Text));
+        blocks.extend(self.context());
+        blocks.extend(other_warnings(object).into_iter().map(Block::Warning));
+        blocks.extend(sentences(object, "privacy_warnings").into_iter().map(Block::Warning));
+        blocks.push(Block::Text(format!("Every parameter and all diagnostics: {more}")));
+        document::text_within(&blocks, output::width())
+    }
+
     fn document(&self, truth: Option<Truth<'_>>) -> Vec<Block> {
         let object = &self.0;
-        let job = |key: &str| object[key].as_str();
-        let verdict = Verdict::of(object);
-        let mut blocks = vec![Block::Text(verdict.line())];
-        let next = verdict.next();
-        blocks.extend((!next.is_empty()).then_some(Block::Text(next)));
-        blocks.push(Block::Text(self.headline()));
-        blocks.extend(self.posterior(truth));
+        let mut blocks = self.head();
+        blocks.extend(self.posterior(truth, usize::MAX));
         if released::is_adequate(object) {
             blocks.extend(run::surrogate(object).map(Block::Text));
             blocks.extend(run::surrogate_table(object, truth, usize::MAX).map(Block::Table));
         }
         blocks.extend(run::chains(object));
-        blocks.push(match job("refit_of") {
-            Some(job) => {
-                Block::Text(format!("No party was queried and nothing was charged: the only spending is that of job {job}."))
-            }
-            None => Block::Table(self.spending()),
-        });
-        blocks.extend(aggregation::summary(object).map(Block::Text));
-        let extends = |job| Block::Text(format!("This job continues job {job}; figures cover only its own draws and spending."));
-        blocks.extend(job("extends").map(extends));
+        blocks.push(self.refit().map_or_else(|| Block::Table(self.spending()), Block::Text));
+        blocks.extend(self.context());
         blocks.extend(other_warnings(object).into_iter().map(Block::Warning));
         blocks.extend(sentences(object, "privacy_warnings").into_iter().map(Block::Warning));
-        blocks.extend(job("budget_error").map(|sentence| Block::Text(sentence.to_owned())));
+        blocks.extend(object["budget_error"].as_str().map(|sentence| Block::Text(sentence.to_owned())));
         blocks
     }
 
-    /// Returns the posterior, or the reasons why the releases do not suffice for one.
-    fn posterior(&self, truth: Option<Truth<'_>>) -> Vec<Block> {
+    /// Returns the verdict, the next step, and how the run went.
+    fn head(&self) -> Vec<Block> {
+        let verdict = Verdict::of(&self.0);
+        [verdict.line(), verdict.next(), self.headline()].into_iter().filter(|text| !text.is_empty()).map(Block::Text).collect()
+    }
+
+    /// Returns who is protected from whom, and the job that this one continues.
+    fn context(&self) -> Vec<Block> {
+        let extends = self.0["extends"].as_str();
+        let extends = extends.map(|job| format!("This job continues job {job}; figures cover only its own draws and spending."));
+        aggregation::summary(&self.0).into_iter().chain(extends).map(Block::Text).collect()
+    }
+
+    /// States that a refit costs nothing; `None` for a run.
+    fn refit(&self) -> Option<String> {
+        let job = self.0["refit_of"].as_str()?;
+        Some(format!("No party was queried and nothing was charged: the only spending is that of job {job}."))
+    }
+
+    /// States the spending in one sentence, by the parties that spent most.
+    fn spent(&self) -> Option<String> {
+        let mut parties: Vec<&Value> = rows(&self.0, "parties").iter().collect();
+        parties.sort_by(|a, b| b["epsilon_spent"].as_f64().unwrap_or(0.0).total_cmp(&a["epsilon_spent"].as_f64().unwrap_or(0.0)));
+        let one = |party: &&Value| {
+            let shown = |key: &str, show: fn(f64) -> String| party[key].as_f64().map_or_else(|| "-".to_owned(), show);
+            format!(
+                "{} of {} at {}",
+                shown("epsilon_spent", number),
+                shown("epsilon_budget", as_written),
+                plain_name(text(party, "name"))
+            )
+        };
+        let named: Vec<String> = parties.iter().take(MOST_SPENT).map(one).collect();
+        let others = parties.len().saturating_sub(MOST_SPENT);
+        let others = if others > 0 { format!("; less at {others} others") } else { String::new() };
+        (!named.is_empty()).then(|| format!("Epsilon spent: {}{others}.", named.join(", ")))
+    }
+
+    /// Returns at most `limit` rows of each table of the posterior, or the reasons why the releases do not suffice for one.
+    fn posterior(&self, truth: Option<Truth<'_>>, limit: usize) -> Vec<Block> {
         let object = &self.0;
         if !released::is_adequate(object) {
             let prior = if object["refit_of"].is_string() { "Choose a wider prior. " } else { "" };
@@ -94,9 +139,13 @@ impl RunResult {
             ))];
         }
         let given = if released::is_from_releases(object) { ", given the parties' releases" } else { "" };
-        let caption = format!("Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds)");
-        let posterior = run::posterior(object, &caption, truth, usize::MAX);
-        std::iter::once(posterior).chain(run::ratios(object)).chain(run::restricted_means(object)).map(Block::Table).collect()
+        let all = rows(object, "posterior").len();
+        let part = if all > limit { format!(", the first {limit} of {all} parameters") } else { String::new() };
+        let caption =
+            format!("Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds){part}");
+        let posterior = run::posterior(object, &caption, truth, limit);
+        let ratios = run::ratios(object).filter(|_| all <= limit);
+        std::iter::once(posterior).chain(ratios).chain(run::restricted_means(object)).map(Block::Table).collect()
     }
 
     /// Returns the budget that each party has spent on this job.
@@ -158,6 +207,20 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!result.report(None).contains("true"));
+    }
+
+    /// The short form has few rows, the spending in a sentence, and the command that prints the rest.
+    #[test]
+    fn one_screen_has_the_verdict_first_and_few_rows() {
+        let mut object: Value = serde_json::from_str(RESULT).unwrap();
+        let row = object["posterior"][0].clone();
+        object["posterior"] = vec![row; 40].into();
+        let text = RunResult::parse(&object.to_string()).unwrap().short_report("conclave summary 4f --all");
+        assert!(text.starts_with("! Not usable: the largest R-hat is 1.200"), "{text}");
+        for part in ["the first 6 of 40 parameters", "Epsilon spent: 2.9900 of 3 at hospital-a.", "conclave summary 4f --all"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(text.lines().count() <= 24 && !text.contains("Privacy spent on this job"), "{text}");
     }
 
     /// Older runs wrote `hopeless`, the alias of `futility`.

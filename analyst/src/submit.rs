@@ -97,7 +97,8 @@ pub(crate) async fn submit_and_report(
         let extension = output.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();
         note!("Submitted job {job}{extension}.");
         let OutputOptions { json, level, adequacy, .. } = *output;
-        return wait(client, &job, &ResultOptions { options: &options, json, level, adequacy }).await;
+        let extent = if json { Extent::Json } else { Extent::Screen };
+        return wait(client, &job, &ResultOptions { options: &options, extent, level, adequacy }).await;
     }
     if output.json {
         let object = match output.extends {
@@ -161,12 +162,23 @@ pub(crate) async fn submit(client: &mut JobsClient<Channel>, identity: &Identity
     Ok(reply.into_inner().job)
 }
 
+/// How much of a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// One JSON object.
+    Json,
+    /// Text that fits one screen.
+    Screen,
+    /// Text with every parameter and all diagnostics.
+    All,
+}
+
 /// Output options of a result.
 pub(crate) struct ResultOptions<'a> {
     /// The connection options for suggested commands.
     pub(crate) options: &'a str,
-    /// Print one JSON object.
-    pub(crate) json: bool,
+    /// How much is printed.
+    pub(crate) extent: Extent,
     /// Level of the intervals, other than 90%.
     pub(crate) level: Option<Level>,
     /// Exit code of a result without an adequate answer.
@@ -187,16 +199,18 @@ pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, output: &R
         }
     };
     let status = at_level(client, status, output.level).await?;
-    print_result(&status, output.json, output.adequacy)
+    print_result(&status, output)
 }
 
 /// Prints the result of a job that has ended, and returns the exit code.
-pub(crate) fn print_result(status: &JobStatus, json: bool, adequacy: AdequacyArgs) -> Result<ExitCode, Fault> {
+pub(crate) fn print_result(status: &JobStatus, output: &ResultOptions<'_>) -> Result<ExitCode, Fault> {
     let result = (!status.result_json.is_empty()).then(|| RunResult::parse(&status.result_json)).transpose()?;
     match &result {
-        Some(_) if json => say_json(&status.result_json.trim()),
+        Some(_) if output.extent == Extent::Json => say_json(&status.result_json.trim()),
         Some(result) => {
-            say!("{}", result.report(None).trim_end());
+            let more = format!("conclave summary {} --all{}", status.job, output.options);
+            let text = if output.extent == Extent::All { result.report(None) } else { result.short_report(&more) };
+            say!("{}", text.trim_end());
             if let Some(draws) = result.draws() {
                 say!("\nDraws on the coordinator: {}", one_line(draws));
             }
@@ -204,7 +218,7 @@ pub(crate) fn print_result(status: &JobStatus, json: bool, adequacy: AdequacyArg
         None => {}
     }
     match status.state.as_str() {
-        "finished" => Ok(result.map_or(ExitCode::SUCCESS, |result| adequacy.exit_code(result.grade()))),
+        "finished" => Ok(result.map_or(ExitCode::SUCCESS, |result| output.adequacy.exit_code(result.grade()))),
         "cancelled" => {
             note!("The job was cancelled.");
             Ok(ExitCode::from(1))
@@ -283,9 +297,10 @@ mod tests {
 
     #[test]
     fn a_failed_job_exits_by_its_code() {
+        let output = ResultOptions { options: "", extent: Extent::Json, level: None, adequacy: AdequacyArgs::default() };
         for (code, exit) in [("invalid_input", 2), ("budget", 3), ("unreachable", 4), ("", 1)] {
             let status = JobStatus { state: "failed".to_owned(), error_code: code.to_owned(), ..JobStatus::default() };
-            assert_eq!(print_result(&status, true, AdequacyArgs::default()).unwrap_err().code.exit_code(), exit);
+            assert_eq!(print_result(&status, &output).unwrap_err().code.exit_code(), exit);
         }
         let error = "a\n\u{1b}[2Jconclave: the job finished".to_owned();
         let forged = failure(&JobStatus { error, ..JobStatus::default() });

@@ -85,6 +85,12 @@ pub fn text_within(blocks: &[Block], width: Option<usize>) -> String {
     out
 }
 
+/// Wraps a sentence at words to lines of at most `width` columns.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> String {
+    wrapped("", text, Some(width))
+}
+
 /// Puts text on one line after `start`, or on lines of at most `width` columns that are indented as far as the text on the first.
 fn wrapped(start: &str, text: &str, width: Option<usize>) -> String {
     let line = one_line(text);

@@ -137,7 +137,7 @@ pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
     }
     let noise_sd = TOTAL_NOISE_SD / (parties.len() as f64).sqrt();
     let until = match args.draws {
-        None if args.chains > 1 => format!(
+        None if args.chains() > 1 => format!(
             "until = {{ ess = {ENOUGH_ESS}, rhat = {ENOUGH_RHAT} }}      # enough for a demo; the defaults, 400 and 1.01, take \
              several times the budget\n"
         ),
@@ -192,7 +192,7 @@ pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         args.algorithm.name(),
         quoted(&mut parties.iter().map(String::as_str)),
         quoted(&mut PREDICTORS.iter().map(|p| p.name)),
-        if args.algorithm == DemoAlgorithm::Ops { 1 } else { args.chains },
+        args.chains(),
         args.draws.unwrap_or(if args.algorithm == DemoAlgorithm::Ops { OPS_DRAWS } else { MAX_DRAWS }),
         args.seed,
         args.epsilon,

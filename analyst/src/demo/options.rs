@@ -25,9 +25,9 @@ pub(crate) struct DemoArgs {
     /// Records per party
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(super) rows: u64,
-    /// Number of Markov chains
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(super) chains: u32,
+    /// Number of Markov chains [default: 4; of hmc 2, so that each is long enough for its R-hat]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(super) chains: Option<u32>,
     /// Maximum draws per chain; the budget may end the run earlier. By default, ratio chains end with 50 effective draws or after
     /// 5,000 draws
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -130,6 +130,16 @@ pub(super) enum Durability {
 }
 
 impl DemoArgs {
+    /// Returns the number of chains.
+    pub(super) fn chains(&self) -> u32 {
+        let usual = match self.algorithm {
+            DemoAlgorithm::Ops => 1,
+            DemoAlgorithm::Hmc => 2,
+            _ => 4,
+        };
+        self.chains.filter(|_| self.algorithm != DemoAlgorithm::Ops).unwrap_or(usual)
+    }
+
     /// Returns the number of other parties that may collude with the coordinator, for masked answers.
     pub(super) fn colluders(&self) -> Option<u32> {
         let usual = Secure::usual_colluders(self.parties);

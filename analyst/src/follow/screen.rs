@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant, SystemTime};
 
 use conclave_common::text::{lines, one_line};
+use conclave_pages::document::wrap;
 use conclave_pages::plot::spark_text;
 use conclave_pages::text::{number, percent, plain_name};
 use conclave_proto::v1::{JobStatus, PartyStatus, TracesReply};
@@ -134,7 +135,7 @@ impl Terminal {
     fn new() -> Self {
         let bars = MultiProgress::new();
         let line = |template: &str| styled(bars.add(ProgressBar::new(1)), template, "=> ");
-        let waiting = line("{wide_msg:.yellow.bold}");
+        let waiting = line("{msg:.yellow.bold}");
         let main = line("{prefix:>10} [{bar:24}] {wide_msg}");
         main.enable_steady_tick(Duration::from_millis(200));
         let (others, pace, history) = (line("{wide_msg:.dim}"), line("{wide_msg}"), line("{wide_msg}"));
@@ -143,7 +144,9 @@ impl Terminal {
 
     fn show(&mut self, status: &JobStatus, text: String, history: &RunHistory) {
         let paused = !status.waiting_for.is_empty();
-        self.waiting.set_message(if paused { format!("! {text}") } else { String::new() });
+        // The reason stands on as many lines as it needs.
+        let width = usize::from(Term::stderr().size().1);
+        self.waiting.set_message(if paused { wrap(&format!("! {text}"), width) } else { String::new() });
         self.main.set_length(status.draws_asked.max(1));
         self.main.set_position(status.draws);
         self.main.set_prefix(one_line(heading(status)));

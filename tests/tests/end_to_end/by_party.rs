@@ -67,7 +67,7 @@ fn each_party_is_asked_at_points_of_its_own() {
     // Every party starts at the same public point; later it is asked where its own records are.
     let asked: Vec<BTreeSet<Vec<u8>>> = (0..3).map(|party| queries_of(&cluster, party)).collect();
     assert!(asked[0].len() > 4 && asked[0].intersection(&asked[1]).count() <= 2, "{asked:?}");
-    let shown = cluster.must(&["summary", &id]);
+    let shown = cluster.must(&["summary", &id, "--all"]);
     assert!(shown.contains("intercept[b]") && shown.contains("intercept.sd"), "{shown}");
     cluster.must(&["report", &id, "--out", "report.html"]);
 

@@ -66,7 +66,7 @@ fn a_survival_regression_is_answered_and_verified() {
     assert!(last(&curves[1]) > last(&curves[0]), "the treatment helps: {curves:?}");
     let id = result["job"].as_str().expect("an id").to_owned();
     all_hold(&cluster, &id);
-    let shown = cluster.must(&["summary", &id]);
+    let shown = cluster.must(&["summary", &id, "--all"]);
     assert!(shown.contains("hazard ratio") && shown.contains("Mean survival time up to 10"), "{shown}");
     cluster.must(&["report", &id, "--out", "report.html"]);
     let report = std::fs::read_to_string(cluster.path("report.html")).expect("a report");

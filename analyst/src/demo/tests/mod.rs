@@ -16,7 +16,7 @@ pub(super) fn args(out: &std::path::Path) -> DemoArgs {
         algorithm: super::options::DemoAlgorithm::Penalty,
         parties: 2,
         rows: 20,
-        chains: 2,
+        chains: Some(2),
         draws: Some(10),
         epsilon: 3.0,
         delta: 1e-6,
