@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::text::one_line;
+use conclave_pages::short_id::shortest;
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::thousands;
 use conclave_pages::verdict::{Grade, state_words};
@@ -18,7 +19,7 @@ use crate::faults::refused;
 use crate::inadequate::AdequacyArgs;
 use crate::interval::{IntervalArgs, at_level};
 use crate::output::{say, say_json};
-use crate::short_id::{shortest, whole_id};
+use crate::short_id::whole_id;
 use crate::submit::{Extent, ResultOptions, print_result, wait};
 
 /// List the coordinator's jobs, newest first

@@ -14,6 +14,7 @@
 //! - [`run`] has the figures of a run's result for all surfaces; [`ends`] has the ends of its intervals.
 //! - [`verdict`] has the verdict on an answer, and [`checks`] the names of its checks.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
+//! - [`short_id`] shortens ids of jobs and finds a job by its first characters; [`moment`] formats times.
 //! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run.
 //!
 //! All parts are markup of [`maud`], whose `html!` builds the rest of a page.
@@ -31,12 +32,14 @@ pub mod ends;
 pub mod forecast;
 pub mod gradients;
 mod identity;
+pub mod moment;
 pub mod object;
 pub mod page;
 pub mod plot;
 pub mod released;
 pub mod run;
 pub mod shares;
+pub mod short_id;
 pub mod site;
 mod stochastic_gradients;
 pub mod table;

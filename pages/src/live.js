@@ -28,6 +28,8 @@
       const part = JSON.parse(event.data);
       const element = document.getElementById(part.id);
       if (element) put(element, part.html);
+      const tab = element?.querySelector("[data-tab]");
+      if (tab) document.title = tab.dataset.tab;
     };
     source.addEventListener("end", () => { stop(); follow.remove(); show("No further changes."); });
     source.onerror = () => {

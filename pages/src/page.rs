@@ -86,6 +86,7 @@ fn rendered(page: &Page<'_>, footer: Option<&Footer<'_>>) -> String {
                     Style::Embedded => style { (PreEscaped(style)) },
                     Style::At(address) => {
                         link rel="stylesheet" href=(address);
+                        link rel="icon" type="image/svg+xml" href="/favicon.svg";
                         @if let Some(footer) = footer { link rel="stylesheet" href=(footer.at); }
                     }
                 }

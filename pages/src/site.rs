@@ -7,9 +7,14 @@ use crate::page::{Page, Style, document};
 /// The script of every live page. It only replaces parts of the page with content from the server.
 pub const SCRIPT: &str = include_str!("live.js");
 
-/// The icon in the browser's tab.
-pub const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\"><rect width=\"16\" height=\"16\" rx=\"3\" \
-                        fill=\"#0072b2\"/><path d=\"M11 5a4 4 0 1 0 0 6\" fill=\"none\" stroke=\"#fff\" stroke-width=\"2\"/></svg>";
+/// The icon of the coordinator's tabs: a square with its letter.
+pub const COORDINATOR_ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\"><rect width=\"16\" height=\"16\" \
+                                    rx=\"3\" fill=\"#0072b2\"/><path d=\"M11 5a4 4 0 1 0 0 6\" fill=\"none\" stroke=\"#fff\" \
+                                    stroke-width=\"2\"/></svg>";
+/// The icon of a data owner's tabs: a shield with a keyhole.
+pub const OWNER_ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\"><path d=\"M8 0l7 2.5v5c0 4.3-3 7.2-7 8.5-4-1.3\
+                              -7-4.2-7-8.5v-5z\" fill=\"#00805f\"/><circle cx=\"8\" cy=\"6.3\" r=\"2\" fill=\"#fff\"/><path d=\"M7.1 7h1.8l.7 \
+                              4.6H6.4z\" fill=\"#fff\"/></svg>";
 
 /// Addresses of the pages' own files.
 const STYLE_AT: &str = "/style.css";
@@ -20,6 +25,8 @@ const SCRIPT_AT: &str = "/live.js";
 pub struct Served<'a> {
     /// The title as plain text; names from outside must have passed [`crate::text::plain_name`].
     pub title: &'a str,
+    /// The title of the browser's tab, which names the daemon and the decisions that wait ([`tab`]).
+    pub tab: &'a str,
     /// Address and title of the parent pages.
     pub parents: &'a [(&'a str, &'a str)],
     /// Name and value of the CSRF field in every form.
@@ -36,8 +43,24 @@ impl<'a> Served<'a> {
     /// Creates a page without navigation, session and live parts.
     #[must_use]
     pub fn message(title: &'a str, body: &'a Markup) -> Self {
-        Self { title, parents: &[], csrf: ("", ""), has_session: false, events: None, body }
+        Self { title, tab: title, parents: &[], csrf: ("", ""), has_session: false, events: None, body }
     }
+}
+
+/// Returns the title of a tab: the number of jobs that wait for a decision, the page's name and the daemon's.
+#[must_use]
+pub fn tab(name: &str, daemon: &str, waiting: usize) -> String {
+    match waiting {
+        0 => format!("{name} – {daemon}"),
+        1 => format!("(1) {name} – {daemon}: a decision waits"),
+        n => format!("({n}) {name} – {daemon}: decisions wait"),
+    }
+}
+
+/// Marks the title of the tab within a live part, so that it changes with the part.
+#[must_use]
+pub fn tab_mark(title: &str) -> Markup {
+    html! { span hidden data-tab=(title) {} }
 }
 
 /// Renders a whole page with navigation, title, the state of its live connection, and a button to log out.
@@ -57,7 +80,7 @@ pub fn render(page: &Served<'_>) -> String {
         }
         (page.body)
     };
-    document(&Page { title: page.title, style: Style::At(STYLE_AT), script: page.events.map(|_| SCRIPT_AT), body: &body })
+    document(&Page { title: page.tab, style: Style::At(STYLE_AT), script: page.events.map(|_| SCRIPT_AT), body: &body })
 }
 
 /// Builds a form that posts to `action`, with the CSRF field's name and value.
@@ -92,17 +115,40 @@ mod tests {
         let body = html! { p { "<b>" } };
         let page = |has_session| {
             let (parents, csrf) = (&[("/", "Jobs")][..], ("csrf", "w\""));
-            render(&Served { title: "t<", parents, csrf, has_session, events: Some("/e"), body: &body })
+            render(&Served {
+                title: "t<",
+                tab: "(2) t – owner: decisions wait",
+                parents,
+                csrf,
+                has_session,
+                events: Some("/e"),
+                body: &body,
+            })
         };
         let known = page(true);
-        for there in ["name=\"csrf\" value=\"w&quot;\"", "data-events=\"/e\"", "<h1>t&lt;</h1>", "&lt;b&gt;", "src=\"/live.js\""]
-        {
+        for there in [
+            "<title>(2) t – owner: decisions wait</title>",
+            "href=\"/favicon.svg\"",
+            "name=\"csrf\" value=\"w&quot;\"",
+            "data-events=\"/e\"",
+            "<h1>t&lt;</h1>",
+            "&lt;b&gt;",
+            "src=\"/live.js\"",
+        ] {
             assert!(known.contains(there), "{there} in {known}");
         }
         assert!(!page(false).contains("/logout"));
         for inline in ["style=\"", "onclick", "<script>", "javascript:"] {
             assert!(!known.contains(inline), "{inline}");
         }
+    }
+
+    #[test]
+    fn tabs_name_the_daemon_and_the_decisions_that_wait() {
+        assert_eq!(tab("hospital-a", "data owner", 0), "hospital-a – data owner");
+        assert_eq!(tab("Jobs", "coordinator", 1), "(1) Jobs – coordinator: a decision waits");
+        assert_eq!(tab("Jobs", "coordinator", 2), "(2) Jobs – coordinator: decisions wait");
+        assert_ne!(COORDINATOR_ICON, OWNER_ICON);
     }
 
     #[test]

@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use crate::text::{name, plain};
 
+/// Maximum number of columns of a table that keeps its rows on a phone.
+const NARROW_COLUMNS: usize = 4;
+
 /// A cell's content.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
@@ -148,21 +151,27 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Renders HTML. On a narrow page the table scrolls sideways, also by keyboard.
+    /// Renders HTML. On a narrow page the table scrolls sideways, also by keyboard. A table with more than [`NARROW_COLUMNS`] columns
+    /// may be wider than the text around it, and becomes a card per row on a phone: the first cell heads the card, and every other
+    /// cell shows its column's heading.
     #[must_use]
     pub fn html(&self) -> Markup {
         // A column is aligned like its first cell.
         let right = |column: usize| self.rows.first().and_then(|row| row.get(column)).is_some_and(Cell::is_number);
+        let wide = self.header.len() > NARROW_COLUMNS;
+        // Browsers drop the roles of a table whose rows are displayed as blocks, so its elements state them.
+        let role = |role: &'static str| wide.then_some(role);
+        let label = |column: usize| self.header.get(column).filter(|_| wide);
         html! {
             p.caption aria-hidden="true" { (self.caption) }
-            div.scroll tabindex="0" role="region" aria-label=(self.caption) {
-                table aria-label=(self.caption) {
-                    thead { tr { @for (column, text) in self.header.iter().enumerate() {
-                        th scope="col" class=[right(column).then_some("n")] { (text) }
+            div class=(if wide { "scroll wide" } else { "scroll" }) tabindex="0" role="region" aria-label=(self.caption) {
+                table aria-label=(self.caption) role=[role("table")] {
+                    thead role=[role("rowgroup")] { tr role=[role("row")] { @for (column, text) in self.header.iter().enumerate() {
+                        th scope="col" role=[role("columnheader")] class=[right(column).then_some("n")] { (text) }
                     } } }
-                    tbody { @for row in &self.rows { tr { @for (column, cell) in row.iter().enumerate() {
-                        @if column == 0 { th scope="row" { (cell.html()) } }
-                        @else { td class=[cell.is_number().then_some("n")] { (cell.html()) } }
+                    tbody role=[role("rowgroup")] { @for row in &self.rows { tr role=[role("row")] { @for (column, cell) in row.iter().enumerate() {
+                        @if column == 0 { th scope="row" role=[role("rowheader")] { (cell.html()) } }
+                        @else { td role=[role("cell")] data-label=[label(column)] class=[cell.is_number().then_some("n")] { (cell.html()) } }
                     } } } }
                 }
             }
@@ -224,5 +233,28 @@ mod tests {
         table.push("n\r", ["1", "12\u{1b}[2J"].map(Cell::number));
         assert_eq!(table.text(), "name        n\na            1\nlonger  12 [2J\n");
         assert_eq!(table.without("name").without("none").text(), "n\n1\n12 [2J\n");
+    }
+
+    #[test]
+    fn a_wide_table_states_roles_and_headings_for_its_cards() {
+        let mut table = Table::new("wide", &["a"], &[("job", &|name| Cell::name(name))]);
+        ["b", "c", "d\""].iter().for_each(|heading| table.push(*heading, [Cell::number("1")]));
+        let narrow = table.html().into_string();
+        assert!(
+            !narrow.contains("role=\"table\"") && !narrow.contains("data-label") && !narrow.contains("wide\" tab"),
+            "{narrow}"
+        );
+        table.push("e", [Cell::text("x")]);
+        let wide = table.html().into_string();
+        for part in [
+            "class=\"scroll wide\"",
+            "role=\"table\"",
+            "role=\"rowheader\"",
+            "<td role=\"cell\" data-label=\"d&quot;\" class=\"n\">1</td>",
+            "<td role=\"cell\" data-label=\"e\">x</td>",
+        ] {
+            assert!(wide.contains(part), "{part} in {wide}");
+        }
+        assert!(!wide.contains("data-label=\"job\""), "{wide}");
     }
 }

@@ -1,7 +1,9 @@
 //! `conclave demo` from start to end: makes records and certificates, starts the daemons, runs one job and shows it.
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use conclave_ops::web::link;
 use conclave_pages::text::thousands;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::JobStatus;
@@ -87,16 +89,22 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
     Ok((status, url))
 }
 
-/// Prints the addresses of the pages, read from the daemons' logs.
+/// Prints links to the pages, which open them once; addresses and token files are read from the daemons' logs.
 fn print_pages(folder: &DemoFolder, heading: &str) {
     let print = |log: &str, key: &str| {
         let text = std::fs::read_to_string(folder.logs().join(format!("{log}.log"))).unwrap_or_default();
-        let found = text.rsplit_once(&format!("{key} at ")).map(|(_, rest)| rest.lines().next().unwrap_or_default().to_owned());
-        note!("  {log}: {}", found.unwrap_or_else(|| "not known yet; see its log".to_owned()));
+        let found =
+            text.rsplit_once(&format!("{key} at ")).and_then(|(_, rest)| rest.lines().next()?.split_once("; its token is in "));
+        let link = found.map(|(address, token)| match link(Path::new(token)) {
+            Ok(link) => format!("{}{link}", address.trim_end_matches('/')),
+            Err(_) => format!("{address}; its token is in {token}"),
+        });
+        note!("  {log}: {}", link.unwrap_or_else(|| "not known yet; see its log".to_owned()));
     };
     note!("{heading}");
     print("coordinator", "dashboard");
     folder.parties.iter().for_each(|party| print(party, "page"));
+    note!("Each link opens its pages once, within an hour; after that, the token in the file that the log names opens them.");
 }
 
 /// Prints the result and the suggested next commands.

@@ -8,14 +8,16 @@ use axum::http::Uri;
 use axum::response::Response;
 use conclave_ops::web::events;
 use conclave_ops::web::{self, Visitor};
+use conclave_pages::moment::utc;
 use conclave_pages::page::{Tone, notice};
+use conclave_pages::short_id::{short, shortest};
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::{name, number, percent, plain_name, thousands};
 use conclave_pages::verdict::Grade;
 use maud::{Markup, html};
 
-use super::shared::{CHECK_INTERVAL, Dashboard, Part, Shared, now, number_in, utc, visible_jobs};
+use super::shared::{CHECK_INTERVAL, DAEMON, Dashboard, Part, Shared, now, number_in, visible_jobs};
 use crate::registry::JobFilter;
 use crate::status::{State as JobState, Status};
 
@@ -24,11 +26,12 @@ const MOST: usize = 50;
 pub(super) async fn page(State(dashboard): Shared, Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
     let from = number_in(&uri, "from");
     let filter = visible_jobs(&visitor);
-    let parts = parts(&dashboard, &filter, from);
+    let Parts { parts, undecided } = parts(&dashboard, &filter, from);
     let body = html! { @for (id, content) in &parts { (site::part(id, *id == "waiting", content)) } };
     let events = format!("/events?from={from}");
     web::html(site::render(&Served {
         title: if filter == JobFilter::All { "Jobs of this coordinator" } else { "Your jobs" },
+        tab: &site::tab("Jobs", DAEMON, undecided),
         parents: &[],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),
@@ -41,7 +44,7 @@ pub(super) async fn events(State(dashboard): Shared, Extension(visitor): Extensi
     let (filter, from) = (visible_jobs(&visitor), number_in(&uri, "from"));
     events::stream(CHECK_INTERVAL, move || {
         let (dashboard, filter) = (Arc::clone(&dashboard), filter.clone());
-        async move { now(parts(&dashboard, &filter, from), false) }
+        async move { now(parts(&dashboard, &filter, from).parts, false) }
     })
 }
 
@@ -71,14 +74,28 @@ fn row(status: &Status) -> Row {
     }
 }
 
-fn parts(dashboard: &Dashboard, filter: &JobFilter, from: usize) -> Vec<Part> {
+/// The parts of the page, and the number of jobs that wait for an owner's decision.
+struct Parts {
+    parts: Vec<Part>,
+    undecided: usize,
+}
+
+fn parts(dashboard: &Dashboard, filter: &JobFilter, from: usize) -> Parts {
     let mut counts = JobState::ALL.map(|state| (state, 0_u64));
-    let (mut all, mut waiting) = (0_usize, Vec::new());
+    let (mut all, mut undecided, mut waiting) = (0_usize, 0_usize, Vec::new());
     dashboard.job_registry.for_each(filter, |status| {
         all += 1;
         counts.iter_mut().filter(|(state, _)| *state == status.state).for_each(|(_, count)| *count += 1);
+        undecided += usize::from(!status.awaiting_consent.is_empty() && !status.state.has_ended());
         if !status.waiting_for.is_empty() && waiting.len() < MOST {
-            waiting.push((status.id.clone(), status.name.clone(), status.waiting_for.clone(), status.waiting_since_ms));
+            let decides = status.waiting_for.iter().all(|party| status.awaiting_consent.contains(party));
+            waiting.push(Waiting {
+                id: status.id.clone(),
+                name: status.name.clone(),
+                parties: status.waiting_for.clone(),
+                decides,
+                since_ms: status.waiting_since_ms,
+            });
         }
     });
     // Latest first: the jobs before these positions are skipped.
@@ -94,20 +111,41 @@ fn parts(dashboard: &Dashboard, filter: &JobFilter, from: usize) -> Vec<Part> {
     rows.reverse();
     // The operator sees all attached parties; analysts see those of their jobs.
     let attached = (*filter == JobFilter::All).then(|| dashboard.party_registry.attached());
-    vec![
-        ("waiting", waiting_part(&waiting)),
+    let tab = site::tab_mark(&site::tab("Jobs", DAEMON, undecided));
+    let parts = vec![
+        ("waiting", html! { (tab) (waiting_part(&waiting)) }),
         ("counts", counts_part(&counts, attached.as_deref())),
         ("jobs", jobs_part(&rows, (from, first, all))),
-    ]
+    ];
+    Parts { parts, undecided }
 }
 
-type Waiting = (String, String, Vec<String>, i64);
+/// A job that waits for parties.
+struct Waiting {
+    id: String,
+    name: String,
+    parties: Vec<String>,
+    /// True if it waits for decisions alone.
+    decides: bool,
+    since_ms: i64,
+}
 
+/// Renders one notice for all jobs that wait for the same parties in the same way. An owner's decision is no fault.
 fn waiting_part(waiting: &[Waiting]) -> Markup {
+    let mut kinds: Vec<(bool, &[String], Vec<&Waiting>)> = Vec::new();
+    for job in waiting {
+        match kinds.iter_mut().find(|(decides, parties, _)| *decides == job.decides && *parties == job.parties) {
+            Some((_, _, jobs)) => jobs.push(job),
+            None => kinds.push((job.decides, &job.parties, vec![job])),
+        }
+    }
     html! {
-        @for (id, name, parties, since) in waiting {
-            (notice(Tone::Warning, &format!("Paused: waiting for {} since {}", plain_name(&parties.join(", ")), utc(*since)), &html! {
-                p { a href={ "/jobs/" (id) } { (plain_name(name)) } }
+        @for (decides, parties, jobs) in &kinds {
+            @let (tone, words) = if *decides { (Tone::Note, "Waiting for the decision of") } else { (Tone::Warning, "Paused: waiting for") };
+            (notice(tone, &format!("{words} {}", plain_name(&parties.join(", "))), &html! {
+                ul { @for job in jobs {
+                    li { a href={ "/jobs/" (job.id) } { (plain_name(&job.name)) } " since " (utc(job.since_ms)) }
+                } }
             }, false))
         }
     }
@@ -137,15 +175,16 @@ fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup 
         site::progress(done, asked, &format!("{} of {}", thousands(done), thousands(asked)))
     };
     let accepted = |row: &Row| if row.draws.0 > 0 { percent(row.acceptance) } else { "-".to_owned() };
+    let length = shortest(&rows.iter().map(|row| &*row.id).collect::<Vec<_>>());
     let columns: [Column<'_, Row>; 8] = [
-        ("job", &|row| Cell::markup(html! { a href={ "/jobs/" (row.id) } { (name(&row.name)) } })),
+        ("job", &|row| Cell::markup(html! { a href={ "/jobs/" (row.id) } { (name(&row.name)) } " " (short(&row.id, length)) })),
         ("state", &|row| Cell::text(&row.state)),
         ("verdict", &|row| Cell::markup(row.grade.map_or_else(|| html! { "-" }, Grade::html))),
         ("draws per chain", &|row| Cell::markup(done(row))),
         ("accepted", &|row| Cell::number(accepted(row))),
         ("epsilon spent (max)", &|row| Cell::number(row.spent.map_or_else(|| "-".to_owned(), number))),
         ("analyst", &|row| Cell::name(&row.analyst)),
-        ("submitted (UTC)", &|row| Cell::text(utc(row.submitted))),
+        ("submitted", &|row| Cell::text(utc(row.submitted))),
     ];
     html! {
         @if rows.is_empty() { p { "No job has been submitted yet." } }

@@ -26,7 +26,8 @@ pub(crate) fn pages(job_registry: Arc<JobRegistry>, party_registry: Arc<PartyReg
         .route("/jobs/{id}/cancel", get(job::ask_to_cancel).post(job::cancel))
         .route("/style.css", get(|| async { web::file("text/css; charset=utf-8", page::STYLE) }))
         .route("/live.js", get(|| async { web::file("text/javascript; charset=utf-8", site::SCRIPT) }))
-        .route("/favicon.ico", get(|| async { web::file("image/svg+xml", site::ICON) }))
+        .route("/favicon.svg", get(|| async { web::file("image/svg+xml", site::COORDINATOR_ICON) }))
+        .route("/favicon.ico", get(|| async { web::file("image/svg+xml", site::COORDINATOR_ICON) }))
         .fallback(|| async { missing("There is no such page.") })
         .with_state(dashboard)
 }

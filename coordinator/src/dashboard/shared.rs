@@ -8,10 +8,10 @@ use axum::http::Uri;
 use axum::response::Response;
 use conclave_ops::web::events::Snapshot;
 use conclave_ops::web::{self, Principal, Visitor};
+use conclave_pages::page::{Tone, notice};
 use conclave_pages::site::{self, Served};
+use conclave_pages::text::plain;
 use maud::{Markup, html};
-use time::OffsetDateTime;
-use time::macros::format_description;
 
 use super::watched_job::WatchedJobs;
 use crate::live::StoredChains;
@@ -32,6 +32,9 @@ pub(super) type Shared = State<Arc<Dashboard>>;
 /// Interval at which a page is checked for changes.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Name of this daemon in the titles of tabs.
+pub(super) const DAEMON: &str = "coordinator";
+
 /// Maximum length of a displayed sentence written by a party or an analyst.
 pub(super) const SENTENCE: usize = 600;
 
@@ -51,6 +54,24 @@ pub(super) fn is_operator(visitor: &Visitor) -> bool {
     matches!(visitor.principal, Principal::Operator)
 }
 
+/// Renders all warnings in one notice, each once.
+pub(super) fn warnings(all: &[String]) -> Markup {
+    let mut once: Vec<&String> = Vec::new();
+    all.iter().for_each(|warning| {
+        if !once.contains(&warning) {
+            once.push(warning)
+        }
+    });
+    match once.as_slice() {
+        [] => Markup::default(),
+        [one] => notice(Tone::Warning, "Warning", &html! { p { (plain(one, SENTENCE)) } }, false),
+        several => {
+            let list = html! { ul { @for warning in several { li { (plain(warning, SENTENCE)) } } } };
+            notice(Tone::Warning, &format!("{} warnings", several.len()), &list, false)
+        }
+    }
+}
+
 /// Converts sections to the form in which they are sent.
 pub(super) fn now(parts: Vec<Part>, is_final: bool) -> Snapshot {
     Snapshot { parts: parts.into_iter().map(|(id, content)| (id, content.into_string())).collect(), is_final }
@@ -66,11 +87,4 @@ pub(super) fn missing(words: &str) -> Response {
 pub(super) fn number_in(uri: &Uri, name: &str) -> usize {
     let pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse().ok()).unwrap_or(0)
-}
-
-/// Formats a Unix time in milliseconds as UTC; empty unless positive.
-pub(super) fn utc(unix_ms: i64) -> String {
-    let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");
-    let time = OffsetDateTime::from_unix_timestamp(unix_ms.div_euclid(1000)).ok().filter(|_| unix_ms > 0);
-    time.and_then(|time| time.format(&format).ok()).unwrap_or_default()
 }

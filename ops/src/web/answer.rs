@@ -8,6 +8,7 @@ use hyper::header::{
 use hyper::{Response, StatusCode};
 
 use super::guard::Refusal;
+use super::login;
 use super::transport::Transport;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -26,16 +27,6 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// The login page, which is all that a visitor without a token sees. It names neither daemon nor version, and needs no other
-/// file.
-const LOGIN: [&str; 2] = [
-    "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-     <meta name=\"color-scheme\" content=\"light dark\"><title>Conclave</title></head><body><main><h1>Conclave</h1>",
-    "<form method=\"post\" action=\"/login\"><p><label for=\"token\">Token</label> <input id=\"token\" name=\"token\" \
-     type=\"password\" autocomplete=\"off\" required autofocus> <button>Open</button></p><p>The token is in the token file named \
-     in the configuration.</p></form></main></body></html>",
-];
-
 /// Value of `Strict-Transport-Security`: half a year.
 const STRICT: &str = "max-age=15552000";
 
@@ -44,19 +35,28 @@ pub(super) fn add_headers(mut response: Response<Body>, strict: bool) -> Respons
     if strict {
         response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT));
     }
+    // The login page has a policy of its own, which admits less.
+    let policy = response.extensions_mut().remove::<LoginPolicy>();
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    if let Some(LoginPolicy(policy)) = policy {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     }
     response
 }
 
+/// The policy of an answer with the login page.
+#[derive(Debug, Clone)]
+struct LoginPolicy(HeaderValue);
+
 /// Builds the answer to a refused request.
 pub(super) fn refusal(why: Refusal, tried: bool) -> Response<Body> {
     match why {
-        Refusal::Unknown if tried => login("<p role=\"alert\">Wrong token.</p>"),
-        Refusal::Unknown => login(""),
+        Refusal::Unknown if tried => login_page("<p role=\"alert\">Wrong token.</p>"),
+        Refusal::Unknown => login_page(""),
         Refusal::TooOften => {
-            let mut response = login("<p role=\"alert\">Too many wrong tokens were tried: wait a minute.</p>");
+            let mut response = login_page("<p role=\"alert\">Too many wrong tokens were tried: wait a minute.</p>");
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
             response
         }
@@ -69,8 +69,12 @@ pub(super) fn refusal(why: Refusal, tried: bool) -> Response<Body> {
     }
 }
 
-fn login(message: &str) -> Response<Body> {
-    response(StatusCode::UNAUTHORIZED, "text/html; charset=utf-8", LOGIN.join(message).into())
+fn login_page(message: &str) -> Response<Body> {
+    let mut response = response(StatusCode::UNAUTHORIZED, "text/html; charset=utf-8", login::page(message).into());
+    if let Some(policy) = login::policy() {
+        response.extensions_mut().insert(LoginPolicy(policy));
+    }
+    response
 }
 
 pub(super) fn plain(status: StatusCode, words: &'static str) -> Response<Body> {

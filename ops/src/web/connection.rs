@@ -24,6 +24,7 @@ use tower::ServiceExt;
 use super::answer::{add_headers, plain, refusal, see_other, with_cookie};
 use super::form::Fields;
 use super::guard::{Caller, Guard, Refusal};
+use super::once;
 use super::transport::Transport;
 use super::visitor::Peer;
 
@@ -136,6 +137,12 @@ async fn answer(request: Request<Incoming>, connected: &PageConnection, server: 
     if path == "/login" && parts.method == Method::POST {
         return login(&parts, body, &connected.peer, server).await;
     }
+    if path == once::PATH
+        && parts.method == Method::GET
+        && let Some(link) = once::presented(parts.uri.query())
+    {
+        return opened(server.guard.open_once(&parts, link, &connected.peer, Instant::now()), server);
+    }
     match server.guard.caller(&parts.headers, &connected.peer, Instant::now()) {
         Err(why) => refusal(why, false),
         Ok(caller) => match connected.authenticate(&caller, server) {
@@ -147,7 +154,12 @@ async fn answer(request: Request<Incoming>, connected: &PageConnection, server: 
 
 async fn login(parts: &Parts, body: Incoming, peer: &Peer, server: &Server) -> Response<Body> {
     let fields = form(parts, body).await.unwrap_or_default();
-    match server.guard.login(parts, &fields, peer, Instant::now()) {
+    opened(server.guard.login(parts, &fields, peer, Instant::now()), server)
+}
+
+/// Answers an attempt to open a session: the start page, or the login page.
+fn opened(session: Result<String, Refusal>, server: &Server) -> Response<Body> {
+    match session {
         Ok(id) => with_cookie(see_other("/"), server.transport, &server.guard.cookie(), Some(&id)),
         Err(why @ Refusal::TooOften) => refusal(why, true),
         // An unauthenticated caller gets the same answer for every other error.

@@ -16,6 +16,8 @@ use super::transport::Transport;
 use super::visitor::{Peer, Principal, Visitor};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Sent with requests ahead of the user's navigation.
+const PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// The access control of one daemon's pages.
@@ -118,12 +120,17 @@ impl Guard {
     }
 
     fn try_token(&self, presented: &str, peer: &Peer, now: Instant) -> Result<(), Refusal> {
+        self.attempt(peer, now, || self.token.matches(presented))
+    }
+
+    /// Counts the failures of a source, and refuses further attempts after too many.
+    fn attempt(&self, peer: &Peer, now: Instant, is_right: impl FnOnce() -> bool) -> Result<(), Refusal> {
         // The counts are consistent at every step.
         let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         if !attempts.can_try(peer.source, now) {
             return Err(Refusal::TooOften);
         }
-        if self.token.matches(presented) {
+        if is_right() {
             return Ok(());
         }
         attempts.record_failure(peer.source, now);
@@ -138,6 +145,20 @@ impl Guard {
         self.check_host(parts, peer)?;
         self.check_origin(&parts.headers)?;
         self.try_token(fields.get("token").unwrap_or_default(), peer, now)?;
+        self.sessions().begin(now).map_err(|_| Refusal::TooOften)
+    }
+
+    /// Opens a session for a link that was not used before, and returns its cookie's value.
+    ///
+    /// # Errors
+    /// Those of [`Self::login`]; a link that another site's page follows, or that the browser loads before its user follows it.
+    pub(super) fn open_once(&self, parts: &Parts, link: &str, peer: &Peer, now: Instant) -> Result<String, Refusal> {
+        self.check_host(parts, peer)?;
+        let foreign = text(&parts.headers, &FETCH_SITE).is_some_and(|site| !matches!(site, "none" | "same-origin"));
+        if foreign || parts.headers.contains_key(PURPOSE) {
+            return Err(Refusal::Origin);
+        }
+        self.attempt(peer, now, || self.token.accepts(link))?;
         self.sessions().begin(now).map_err(|_| Refusal::TooOften)
     }
 
@@ -235,7 +256,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// Compares two texts in constant time.
-fn equal(one: &str, other: &str) -> bool {
+pub(super) fn equal(one: &str, other: &str) -> bool {
     let key = hmac::Key::new(hmac::HMAC_SHA256, other.as_bytes());
     hmac::verify(&key, one.as_bytes(), hmac::sign(&key, other.as_bytes()).as_ref()).is_ok()
 }

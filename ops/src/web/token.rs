@@ -3,9 +3,13 @@
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
+
+use super::once::Links;
+use crate::clock::Clock;
 
 /// Number of random bytes in a token: 256 bits.
 const BYTES: usize = 32;
@@ -19,6 +23,8 @@ const MAX_FILE_BYTES: u64 = 1024;
 pub(super) struct Token {
     key: hmac::Key,
     tag: hmac::Tag,
+    /// The links made from this token.
+    links: Mutex<Links>,
     /// Distinguishes this daemon's cookies from those of another on the same host, since cookies ignore ports.
     pub(super) mark: String,
 }
@@ -35,7 +41,7 @@ impl Token {
             Err(e) => return Err(named(format!("the token file for the pages can't be created ({e})"))),
             Ok(()) => tracing::info!("created {} with the token for the pages", path.display()),
         }
-        let text = read(path).map_err(|e| named(e.to_string()))?;
+        let text = read_text(path).map_err(|e| named(e.to_string()))?;
         let text = text.trim();
         if text.len() < MIN_LENGTH || !text.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(named(format!(
@@ -50,7 +56,15 @@ impl Token {
             .map_err(|_| "the system's random number generator failed".to_owned())?;
         let tag = hmac::sign(&key, text.as_bytes());
         let mark = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-        Ok(Self { key, tag, mark: hex(&mark.as_ref()[..6]) })
+        let links = Mutex::new(Links::new(text, Clock::Coordinator.now_ms()));
+        Ok(Self { key, tag, links, mark: hex(&mark.as_ref()[..6]) })
+    }
+
+    /// Accepts a link that was made from this token and not used before.
+    pub(super) fn accepts(&self, link: &str) -> bool {
+        // Every change is atomic, so the links are usable even after a panic of a holder.
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.accept(link, Clock::Coordinator.now_ms())
     }
 
     pub(super) fn matches(&self, presented: &str) -> bool {
@@ -68,7 +82,8 @@ fn create(path: &Path) -> std::io::Result<()> {
     file.sync_all()
 }
 
-fn read(path: &Path) -> std::io::Result<String> {
+/// Reads a token file, which only its user may read.
+pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
     let file = std::fs::File::open(path)?;
     #[cfg(unix)]
     {

@@ -23,7 +23,7 @@ pub(super) struct Common {
 /// A job of this party, with the arguments of every command.
 #[derive(Debug, Args)]
 pub(super) struct JobArgs {
-    /// The job's id, or the beginning of it.
+    /// The job's id, or its first characters if no other job of this party has them.
     #[arg(value_name = "JOB")]
     pub(super) job: String,
     #[command(flatten)]

@@ -1,6 +1,8 @@
 //! `conclave-party jobs`.
 
 use conclave_common::text::one_line;
+use conclave_pages::moment::stored;
+use conclave_pages::short_id::{first, shortest};
 use serde_json::{Value, json};
 
 use super::common::{Common, load, print, print_json};
@@ -17,8 +19,9 @@ pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
     if jobs.is_empty() {
         return print("no job has been submitted to this party yet");
     }
+    let length = shortest(&jobs.iter().map(|job| &*job.request.job).collect::<Vec<_>>());
     for job in &jobs {
-        print(&one_line(&line(job, &config)))?;
+        print(&one_line(&line(job, &config, length)))?;
     }
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
     if waiting > 0 {
@@ -27,7 +30,7 @@ pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
     Ok(())
 }
 
-fn line(job: &JobView, config: &PartyConfig) -> String {
+fn line(job: &JobView, config: &PartyConfig, length: usize) -> String {
     let request = &job.request;
     let reason = request.decided.as_ref().map(|d| d.reason.as_str()).filter(|r| !r.is_empty());
     let reason = match job.state() {
@@ -38,11 +41,11 @@ fn line(job: &JobView, config: &PartyConfig) -> String {
     let permit = job.permit().map(|permit| format!("; {}", permit.words())).unwrap_or_default();
     format!(
         "{}  {:<8}  {:?} of {}, submitted {}; {} numbers, epsilon {}{permit}{reason}",
-        request.job,
+        first(&request.job, length),
         job.state().as_str(),
         job.name(),
         request.analyst,
-        request.asked,
+        stored(&request.asked),
         job.spent().draws,
         figure(job.epsilon_spent(&config.budget)),
     )

@@ -13,6 +13,7 @@ use crate::ledger_views::export;
 use crate::ledger_views::export::Seal;
 use crate::ledger_views::{Listed, Listing, list};
 use crate::link::load_identity;
+use crate::owner::find;
 use conclave_vault::ledger::events::hex;
 use conclave_vault::ledger::{Ledger, LedgerError, Secret};
 use conclave_vault::secure::MaskKeys;
@@ -49,8 +50,10 @@ pub(super) struct ActArgs {
 
 /// Prints a table of every release.
 pub(super) fn ledger(args: &LedgerArgs) -> Result<(), StartError> {
-    let settings = load(&args.common)?.ledger_settings();
-    let listing = Listing { job: args.job.clone(), last: args.last };
+    let config = load(&args.common)?;
+    let settings = config.ledger_settings();
+    let job = args.job.as_deref().map(|id| find(&config.ledger, id)).transpose()?.map(|job| job.request.job);
+    let listing = Listing { job, last: args.last };
     let written = if args.common.json {
         let mut out = terminal::json_output();
         // One object, written while reading: a ledger may hold millions of releases.

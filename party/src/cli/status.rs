@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use conclave_pages::document::{self, Block, fact};
+use conclave_pages::moment::stored;
+use conclave_pages::short_id::{SHORT, first};
 use conclave_pages::text::thousands;
 use conclave_proto::ca;
 use serde_json::json;
@@ -137,7 +139,8 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     {
         facts.push(fact("replies", format!("{held} held to the reply delay, {overruns} of them late")));
     }
-    let terms = |job: &JobView| Some(fact("permit", format!("job {}: {}", job.request.job, job.permit()?.words())));
+    let terms =
+        |job: &JobView| Some(fact("permit", format!("job {}: {}", first(&job.request.job, SHORT), job.permit()?.words())));
     facts.extend(jobs.iter().filter(|job| job.is_live()).filter_map(terms));
     facts.push(fact("privacy", unit_of_privacy(config.budget.unit)));
     facts.extend(expires.map(|expires| fact("identity", format!("certificate valid until {expires}"))));
@@ -151,9 +154,10 @@ fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {
     let Some(daemon) = daemon else { return "not running".to_owned() };
     let Some(Presence { pid, started, since, attached, .. }) = daemon else { return "running".to_owned() };
     if let Some(seconds) = daemon.as_ref().and_then(Presence::silent) {
-        return format!("hangs: process {pid} runs since {started}, and has not reported for {seconds} s");
+        return format!("hangs: process {pid} runs since {}, and has not reported for {seconds} s", stored(started));
     }
     let attached = if *attached { "attached" } else { "not attached" };
+    let (started, since) = (stored(started), stored(since));
     format!("running since {started} (process {pid}), {attached} to {} since {since}", config.coordinator)
 }
 

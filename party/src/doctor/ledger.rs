@@ -3,6 +3,7 @@
 use conclave_ops::disk::{database_bytes, format_bytes, free_bytes};
 use conclave_ops::doctor::{Finding, long_log};
 use conclave_ops::files::parent_folder;
+use conclave_pages::moment::stored;
 
 use crate::config::PartyConfig;
 use crate::ledger_views::inspect::Inspection;
@@ -65,10 +66,12 @@ fn daemon(config: &PartyConfig) -> Finding {
                 format!("the running party answers nothing: {problem}"),
                 "see its log; stop it, remove the cause, start it",
             ),
-            (None, true) => Finding::ok(CODE, format!("runs since {}, attached since {}", seen.started, seen.since)),
+            (None, true) => {
+                Finding::ok(CODE, format!("runs since {}, attached since {}", stored(&seen.started), stored(&seen.since)))
+            }
             (None, false) => Finding::warn(
                 CODE,
-                format!("runs, but not attached since {}", seen.since),
+                format!("runs, but not attached since {}", stored(&seen.since)),
                 "see the network checks above, and its log",
             ),
         },

@@ -6,6 +6,7 @@ use crate::config::PartyConfig;
 use crate::owner::jobs;
 use crate::screening::{Concern, screen_columns, screen_job};
 use conclave_ops::doctor::Finding;
+use conclave_pages::short_id::{SHORT, first};
 use conclave_vault::data::{BadRows, DataConfig};
 use conclave_vault::data::{DataError, Kind, Shard};
 
@@ -90,7 +91,7 @@ fn bounds(config: &PartyConfig, shard: &Arc<Shard>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut checked = 0;
     for job in jobs.iter().filter(|job| job.is_live()) {
-        let short: String = job.request.job.chars().take(8).collect();
+        let short = first(&job.request.job, SHORT);
         let Some(spec) = &job.spec else {
             findings.push(Finding::warn(
                 CODE,

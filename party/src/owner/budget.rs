@@ -1,6 +1,7 @@
 //! The state of the data's budget, as its owner reads it at the terminal and on the party's page.
 
 use conclave_pages::document::{Block, Fact, fact};
+use conclave_pages::moment::stored;
 use conclave_pages::text::thousands;
 
 use super::figure::figure;
@@ -28,7 +29,10 @@ fn facts(r: &Report) -> Vec<Fact> {
             "a new job",
             format!("{:.6} is the largest epsilon it could still get; epsilons do not add, mu^2 does", r.epsilon_new_job),
         ),
-        fact("numbers", format!("{} released or charged, in {} jobs, since {}", thousands(r.queries), r.jobs, r.created)),
+        fact(
+            "numbers",
+            format!("{} released or charged, in {} jobs, since {}", thousands(r.queries), r.jobs, stored(&r.created)),
+        ),
         fact(
             "noise",
             format!(

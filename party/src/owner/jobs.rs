@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use conclave_common::job::JobSpec;
+use conclave_pages::short_id::{self, NoMatch};
 use conclave_privacy::accounting::{Budget, Spent, gaussian_dp, mu_squared};
 use serde::Serialize;
 
@@ -115,19 +116,14 @@ pub(crate) fn jobs(ledger: &Path) -> Result<Vec<JobView>, StartError> {
 /// Finds one job by its id or a prefix of it.
 ///
 /// # Errors
-/// As [`jobs`]; fails for an unknown job.
+/// As [`jobs`]; no job, or several, with these first characters.
 pub(crate) fn find(ledger: &Path, id: &str) -> Result<JobView, StartError> {
-    let totals = job_totals(ledger)?;
-    match open(ledger)?.request(id) {
-        Ok(request) => Ok(view(request, &totals)),
-        Err(unknown @ ConsentError::Unknown(_)) => {
-            let mut found = totals.iter().filter(|t| !id.is_empty() && t.job.starts_with(id));
-            match (found.next(), found.next()) {
-                (Some(only), None) => Ok(view(request_of(only), &totals)),
-                _ => Err(unknown.into()),
-            }
-        }
-        Err(e) => Err(e.into()),
+    let all = jobs(ledger)?;
+    let found = short_id::choose(id, all.iter().map(|job| &*job.request.job));
+    match found.map(str::to_owned) {
+        Ok(whole) => all.into_iter().find(|job| job.request.job == whole).ok_or_else(|| ConsentError::Unknown(whole).into()),
+        Err(NoMatch::Unknown) => Err(ConsentError::Unknown(id.to_owned()).into()),
+        Err(NoMatch::Several(which)) => Err(StartError::Input(which)),
     }
 }
 
@@ -172,5 +168,16 @@ mod tests {
         assert_eq!((all.len(), all[0].state(), all[0].request.analyst.as_str()), (1, State::Closed, "alice"));
         assert_eq!(find(&path, &JOB[..3]).unwrap().request.job, JOB);
         assert!(find(&path, "x").is_err() && find(&path, "").is_err());
+        // The first characters are unique over the decisions and the ledger together.
+        let mut store = ConsentStore::open(&path).unwrap();
+        let other = format!("{}zz", &JOB[..3]);
+        let request = conclave_proto::v1::OpenJob { job: other.clone(), analyst: "bob".to_owned(), ..Default::default() };
+        store.ask(&request, &[1; 32]).unwrap();
+        assert_eq!(find(&path, &other).unwrap().request.analyst, "bob");
+        let several = find(&path, &JOB[..3]).unwrap_err().to_string();
+        assert!(
+            several.contains("the ids of 2 jobs begin with") && several.contains(JOB) && several.contains(&other),
+            "{several}"
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use conclave_common::job::JobSpec;
 use conclave_pages::document::{Block, Fact, fact};
+use conclave_pages::moment::stored;
 use conclave_privacy::accounting::PrivacyUnit;
 
 use crate::config::PartyConfig;
@@ -44,7 +45,7 @@ pub(crate) fn document(config: &PartyConfig, job: &JobView, worst: &WorstCase) -
 
 fn blocks(unit: PrivacyUnit, members: Vec<Fact>, job: &JobView, worst: &WorstCase) -> Vec<Block> {
     let request = &job.request;
-    let mut facts = vec![fact("analyst", format!("{}, on {}", request.analyst, request.asked))];
+    let mut facts = vec![fact("analyst", format!("{}, on {}", request.analyst, stored(&request.asked)))];
     facts.extend(job.spec.iter().flat_map(|spec| describe(spec, unit)));
     facts.push(fact("digest", format!("SHA-256 {}", request.digest_hex())));
     let end = if worst.ended_early { ", limited by the data's budget or the analyst's cap" } else { "" };

@@ -7,12 +7,14 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use conclave_ops::web::{self, Fields, Visitor};
 use conclave_pages::document::{self, Block};
+use conclave_pages::moment::stored;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::site::{self, Served};
 use conclave_pages::text::{plain, plain_name};
 use maud::{Markup, html};
 
 use super::decision::{self, REASON};
+use super::overview;
 use super::request;
 use super::state::{PageState, Shared, message_page};
 use super::warnings::Warnings;
@@ -55,6 +57,7 @@ pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Vi
     };
     web::html(site::render(&Served {
         title: &title,
+        tab: &site::tab(&title, overview::DAEMON, usize::from(shown.job.state() == JobState::Awaiting)),
         parents: &[("/", "The party")],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),
@@ -91,7 +94,7 @@ fn decided(job: &JobView) -> Markup {
     html! {
         p { "State: " b { (job.state().as_str()) }
             @if let Some(decided) = &job.request.decided {
-                ", by the " (decided.decider) " on " (decided.time)
+                ", by the " (decided.decider) " on " (stored(&decided.time))
                 @if !decided.reason.is_empty() { ": " (plain(&decided.reason, REASON)) }
             }
         }

@@ -8,8 +8,10 @@ use axum::response::Response;
 use conclave_ops::web::events::{self, Snapshot};
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::document::{self, Block};
+use conclave_pages::moment::stored;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot;
+use conclave_pages::short_id::{short, shortest};
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, Table};
 use conclave_pages::text::{name, plain, thousands};
@@ -24,6 +26,8 @@ use crate::config::PartyConfig;
 use crate::ledger_views::Listed;
 use crate::owner::{Scale, State as JobState, budget, figure, masked};
 
+/// Name of this daemon in the titles of tabs.
+pub(super) const DAEMON: &str = "data owner";
 const DAYS: usize = 14;
 const JOBS: usize = 50;
 const SENTENCE: usize = 600;
@@ -36,6 +40,7 @@ pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Vi
         html! { @for (id, content) in parts(&shared, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
     web::html(site::render(&Served {
         title: &format!("Party {}", shared.config.name),
+        tab: &tab(&shared.config, &facts),
         parents: &[],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),
@@ -69,7 +74,8 @@ pub(super) async fn audit(State(shared): Shared) -> Response {
 
 fn parts(shared: &PageState, facts: &Facts) -> Vec<(&'static str, Markup)> {
     let config = &shared.config;
-    let mut parts = vec![("state", state(config, facts))];
+    let mark = site::tab_mark(&tab(config, facts));
+    let mut parts = vec![("state", html! { (mark) (state(config, facts)) })];
     if let Ok(ledger) = &facts.ledger {
         parts.push(("waiting", waiting(&ledger.jobs)));
         parts.push(("budget", budget_part(ledger, config)));
@@ -82,6 +88,13 @@ fn parts(shared: &PageState, facts: &Facts) -> Vec<(&'static str, Markup)> {
     parts
 }
 
+/// Returns the title of the tab, with the number of jobs that await a decision.
+fn tab(config: &PartyConfig, facts: &Facts) -> String {
+    let jobs = facts.ledger.as_ref().map(|ledger| ledger.jobs.as_slice()).unwrap_or_default();
+    let waiting = jobs.iter().filter(|job| job.state() == JobState::Awaiting).count();
+    site::tab(&plain(&config.name, 80), DAEMON, waiting)
+}
+
 fn state(config: &PartyConfig, facts: &Facts) -> Markup {
     let problem = facts.daemon.as_ref().and_then(|daemon| daemon.ledger.as_ref()).or(facts.ledger.as_ref().err());
     html! {
@@ -89,8 +102,8 @@ fn state(config: &PartyConfig, facts: &Facts) -> Markup {
             (notice(Tone::Warning, "The ledger answers nothing", &html! { p { (plain(problem, SENTENCE)) } }, false))
         }
         @match &facts.daemon {
-            Some(daemon) if daemon.attached => p { "Attached to " code { (config.coordinator) } " since " (daemon.since) "." },
-            Some(daemon) => { (notice(Tone::Warning, &format!("Not attached since {}", daemon.since), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
+            Some(daemon) if daemon.attached => p { "Attached to " code { (config.coordinator) } " since " (stored(&daemon.since)) "." },
+            Some(daemon) => { (notice(Tone::Warning, &format!("Not attached since {}", stored(&daemon.since)), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
             None => p { "The daemon has not reported its state yet." },
         }
     }
@@ -103,7 +116,7 @@ fn waiting(jobs: &[crate::owner::JobView]) -> Markup {
         @if waiting.is_empty() { p { "Nothing." } }
         @for job in waiting.iter().take(JOBS) {
             (notice(Tone::Note, &format!("{} submitted {}", plain(&job.request.analyst, 80), plain(job.name(), 80)), &html! {
-                p { "Submitted on " (job.request.asked) ". " a href={ "/jobs/" (job.request.job) } { "Review and decide" } }
+                p { "Submitted on " (stored(&job.request.asked)) ". " a href={ "/jobs/" (job.request.job) } { "Review and decide" } }
             }, false))
         }
         @if waiting.len() > JOBS { p { "And " (waiting.len() - JOBS) " more: " code { "conclave-party jobs" } "." } }
@@ -143,16 +156,21 @@ fn days(days: &std::collections::BTreeMap<i64, u64>) -> Markup {
 
 fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
     let latest: Vec<_> = ledger.jobs.iter().rev().take(JOBS).collect();
+    let length = shortest(&ledger.jobs.iter().map(|job| &*job.request.job).collect::<Vec<_>>());
     let table = Table::new(
         "The latest jobs first",
         &latest,
         &[
-            ("job", &|job| Cell::markup(html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } })),
+            ("job", &|job| {
+                Cell::markup(
+                    html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } " " (short(&job.request.job, length)) },
+                )
+            }),
             ("state", &|job| Cell::text(job.state().as_str())),
             ("numbers", &|job| Cell::number(thousands(job.spent().draws))),
             ("epsilon spent", &|job| Cell::number(figure(job.epsilon_spent(&config.budget)))),
             ("analyst", &|job| Cell::name(&job.request.analyst)),
-            ("submitted", &|job| Cell::text(&job.request.asked)),
+            ("submitted", &|job| Cell::text(stored(&job.request.asked))),
         ],
     );
     html! {
@@ -163,13 +181,13 @@ fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
 
 fn last(ledger: &Ledger) -> Markup {
     let alone = |release: &Listed| gaussian_dp::epsilon(release.mu_squared.sqrt(), ledger.report.delta);
+    let length = shortest(&ledger.jobs.iter().map(|job| &*job.request.job).collect::<Vec<_>>());
     let table = Table::new(
         "Releases, the latest first",
         &ledger.last,
         &[
-            // "2026-11-21 01:17:22": day and time may be broken apart on a narrow page.
-            ("charged (UTC)", &|release| Cell::text(release.time.chars().take(19).collect::<String>().replace('T', " "))),
-            ("job", &|release| Cell::name(release.job.chars().take(8).collect::<String>())),
+            ("charged", &|release| Cell::text(stored(&release.time))),
+            ("job", &|release| Cell::markup(short(&release.job, length))),
             ("round", &|release| Cell::number(thousands(release.iteration))),
             ("chain", &|release| Cell::number(release.chain)),
             ("kind", &|release| Cell::text(&release.kind)),

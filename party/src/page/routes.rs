@@ -38,7 +38,8 @@ pub(crate) fn pages(config: PartyConfig, times: OwnTimes) -> Router {
         .route("/jobs/{id}/reject", post(job::reject))
         .route("/style.css", get(|| async { web::file("text/css; charset=utf-8", page::STYLE) }))
         .route("/live.js", get(|| async { web::file("text/javascript; charset=utf-8", site::SCRIPT) }))
-        .route("/favicon.ico", get(|| async { web::file("image/svg+xml", site::ICON) }))
+        .route("/favicon.svg", get(|| async { web::file("image/svg+xml", site::OWNER_ICON) }))
+        .route("/favicon.ico", get(|| async { web::file("image/svg+xml", site::OWNER_ICON) }))
         .fallback(|| async { message_page("Not found", &html! { p { "There is no such page." } }, web::missing) })
         .with_state(shared)
 }

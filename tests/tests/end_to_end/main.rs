@@ -19,6 +19,7 @@ mod masked;
 mod masked_commands;
 mod masked_room;
 mod masked_units;
+mod one_scale;
 mod own_answer;
 mod page_times;
 mod pages;

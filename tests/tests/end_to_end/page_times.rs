@@ -67,7 +67,7 @@ fn a_rounds_time_is_split_as_far_as_each_viewer_may_see() {
         ">hospital-b</tspan></text><rect class=\"part p2\"",
         ">the coordinator</tspan></text>",
         "held by the party's reply delay, median ms",
-        "<td class=\"n\">3.000</td>",
+        "class=\"n\">3.000</td>",
         "commits in parallel",
     ];
     let page = until("the dashboard", || operator.get(&format!("/jobs/{job}")).1, &bars);
@@ -75,8 +75,12 @@ fn a_rounds_time_is_split_as_far_as_each_viewer_may_see() {
 
     for (name, ledger) in [("hospital-a", "ledger, with its syncs"), ("hospital-b", "ledger, its syncs off the path")] {
         let owner = login(&cluster, name, "page", &format!("{name}/identity/page-token"));
-        let there =
-            ["Components of an answer's time", ">an answer</tspan></text><rect class=\"part p0\"", "computing, median ms", ledger];
+        let there = [
+            "Components of an answer's time",
+            ">an answer</tspan></text><rect class=\"part p0\"",
+            "computing, median ms",
+            ledger,
+        ];
         until(name, || owner.get("/").1, &there);
         let metrics = metrics(&address(&cluster, name, "metrics"));
         let is_time = |line: &&str| !line.starts_with('#') && (line.contains("second") || line.contains("delay"));

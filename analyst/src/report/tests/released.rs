@@ -36,7 +36,7 @@ fn intervals_stand_beside_what_they_would_be_without_noise() {
     assert_eq!((drawn("with-noise"), drawn("without-noise")), (3, 2), "{picture}");
     assert!(picture.contains("noise 36%") && picture.contains("unknown") && figure.contains("without noise</li>"), "{figure}");
     // The table of the posterior has both columns, with every digit for programs.
-    let header = "sd without noise</th><th scope=\"col\" class=\"n\">noise share</th>";
+    let header = "sd without noise</th><th scope=\"col\" role=\"columnheader\" class=\"n\">noise share</th>";
     assert_eq!(page.matches(header).count(), 1, "on the scale of the shares");
     let exact = run.result["posterior"][0]["sd_data"].to_string();
     assert!(page.contains(&format!("<data value=\"{exact}\">")) && page.contains("<data value=\"0.36\">36%</data>"));

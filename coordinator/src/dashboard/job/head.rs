@@ -2,7 +2,9 @@
 
 use conclave_common::job::JobSpec;
 use conclave_pages::page::{Tone, notice};
+use conclave_pages::released;
 use conclave_pages::run;
+use conclave_pages::short_id::{SHORT, first};
 use conclave_pages::site;
 use conclave_pages::text::{duration, name, percent, plain, plain_name, thousands};
 use conclave_pages::verdict::{Verdict, state_words};
@@ -10,7 +12,7 @@ use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::super::shared::SENTENCE;
+use super::super::shared::{SENTENCE, warnings};
 use super::super::watched_job::RunPace;
 use crate::clock::now_ms;
 use crate::status::{State, Status, phase_name};
@@ -22,13 +24,20 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
         @if let Some(fault) = &status.fault {
             (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
-        @for warning in &status.warnings { (notice(Tone::Warning, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
+        (warnings(&elsewhere(&status.warnings, result)))
         p { b { (sentence(status, result)) } }
         @if let Some(result) = result.filter(|_| status.state.has_ended()) {
             (Verdict::of(result).notice())
-            p.note { "Figures: " code { "conclave summary " (status.id) } ", or " code { "conclave report " (status.id) " -o report.html" } "." }
+            p.note { "Figures: " code title=(status.id) { "conclave summary " (first(&status.id, SHORT)) } ", or " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
         }
     }
+}
+
+/// Returns the warnings that neither the verdict nor the result states.
+fn elsewhere(all: &[String], result: Option<&Value>) -> Vec<String> {
+    let stated = result.filter(|result| released::is_adequate(result)).and_then(|result| result["warnings"].as_array());
+    let is_stated = |warning: &String| stated.is_some_and(|stated| stated.iter().any(|one| one.as_str() == Some(warning)));
+    all.iter().filter(|warning| !is_stated(warning)).cloned().collect()
 }
 
 /// Renders the parties that the job waits for. An owner's decision is part of every job and no fault.

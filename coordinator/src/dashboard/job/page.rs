@@ -8,11 +8,13 @@ use axum::http::Uri;
 use axum::response::Response;
 use conclave_ops::web::events as event_stream;
 use conclave_ops::web::{self, Principal, Visitor};
+use conclave_pages::moment::utc;
+use conclave_pages::short_id::{SHORT, short};
 use conclave_pages::site::{self, Served};
 use conclave_pages::text::{name, plain_name};
 use maud::html;
 
-use super::super::shared::{CHECK_INTERVAL, Shared, is_operator, missing, now, number_in, utc, visible_jobs};
+use super::super::shared::{CHECK_INTERVAL, DAEMON, Shared, is_operator, missing, now, number_in, visible_jobs};
 use super::parts::parts;
 
 pub(in crate::dashboard) async fn page(
@@ -27,12 +29,13 @@ pub(in crate::dashboard) async fn page(
     let status = shown.status.borrow().clone();
     let title = plain_name(&status.name);
     let body = html! {
-        p.lead { "Job " code { (status.id) } ", submitted by " (name(&status.analyst)) " on " (utc(status.submitted_ms)) }
+        p.lead { "Job " (short(&status.id, SHORT)) ", submitted by " (name(&status.analyst)) " on " (utc(status.submitted_ms)) }
         @for (id, content) in &parts { (site::part(id, *id == "state", content)) }
     };
     let events = format!("/jobs/{}/events?from={from}", status.id);
     web::html(site::render(&Served {
         title: &title,
+        tab: &site::tab(&title, DAEMON, usize::from(!status.awaiting_consent.is_empty())),
         parents: &[("/", "Jobs")],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),
@@ -75,6 +78,7 @@ pub(in crate::dashboard) async fn ask_to_cancel(
     };
     web::html(site::render(&Served {
         title: &title,
+        tab: &site::tab(&title, DAEMON, 0),
         parents: &[("/", "Jobs"), (&back, "The job")],
         csrf: (web::CSRF_FIELD, &visitor.csrf),
         has_session: visitor.has_session(),

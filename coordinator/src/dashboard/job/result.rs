@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::super::chains::PARAMETERS;
+use super::super::shared::warnings;
 
 const MOST: usize = 10 * PARAMETERS;
 /// Label of the parameters' scale.
@@ -28,12 +29,11 @@ pub(super) fn shown(id: &str, object: Option<&Value>, spec: Option<&JobSpec>) ->
 }
 
 fn answer(id: &str, object: &Value, spec: Option<&JobSpec>) -> Markup {
-    let warnings: Vec<Block> = verdict::other_warnings(object).into_iter().map(Block::Warning).collect();
     let logarithms = spec.map(Stage::sds_of_logarithms).unwrap_or_default();
     let mut blocks: Vec<Block> = run::surrogate(object).map(Block::Text).into_iter().collect();
     blocks.extend(run::surrogate_table(object, None, MOST).map(Block::Table));
     html! {
-        (document::html(&warnings))
+        (warnings(&verdict::other_warnings(object)))
         // The table fits a page of this width; chains are judged by all their figures below.
         (run::posterior(object, "Posterior, on the scale that priors are declared on", None, MOST).without("ESS tail").html())
         (released::noise_plot(object, SCALE, MOST))

@@ -132,11 +132,14 @@ mod tests {
         assert!(!page.contains(HOSTILE) && page.contains("&lt;script&gt;"), "{page}");
         for there in [
             "A round takes 3.540 ms",
-            "<td class=\"n\">3.500</td><td class=\"n\">3.500</td><td class=\"n\">2.000</td><td class=\"n\">1.500</td>",
-            "<td class=\"n\">1.200</td><td class=\"n\">1.200</td><td class=\"n\">-</td><td class=\"n\">-</td>",
+            "median ms\" class=\"n\">3.500</td>",
+            "reply delay, ms\" class=\"n\">2.000</td>",
+            "beyond the delay, ms\" class=\"n\">1.500</td>",
+            "95%, ms\" class=\"n\">1.200</td>",
+            "beyond the delay, ms\" class=\"n\">-</td>",
             "party and wire, not separated",
             "deciding and proposing, median ms",
-            "<td class=\"n\">0.040</td>",
+            "class=\"n\">0.040</td>",
         ] {
             assert!(page.contains(there), "{there} in {page}");
         }

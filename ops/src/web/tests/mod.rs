@@ -77,6 +77,23 @@ impl Served {
 }
 
 #[tokio::test]
+async fn a_link_opens_the_pages_once() {
+    let served = served().await;
+    let link = link(&served._folder.path().join("token")).unwrap();
+    for foreign in ["Sec-Fetch-Site: cross-site\r\n", "Sec-Purpose: prefetch\r\n"] {
+        assert!(served.get(&link, foreign).await.starts_with("HTTP/1.1 401"), "{foreign}");
+    }
+    let opened = served.get(&link, "Sec-Fetch-Site: none\r\n").await;
+    assert!(opened.starts_with("HTTP/1.1 303") && opened.contains("location: /\r\n"), "{opened}");
+    let cookie =
+        opened.lines().find_map(|line| line.strip_prefix("set-cookie: ")).and_then(|line| line.split(';').next()).unwrap();
+    assert!(served.get("/", &format!("Cookie: {cookie}\r\n")).await.contains("secret"));
+    let again = served.get(&link, "").await;
+    assert!(again.starts_with("HTTP/1.1 401") && !again.contains("set-cookie"), "{again}");
+    assert!(again.contains("style-src 'sha256-") && !again.contains("script-src"), "{again}");
+}
+
+#[tokio::test]
 async fn without_a_token_every_path_but_health_answers_401_and_nothing_else() {
     let served = served().await;
     assert!(served.get("/healthz", "").await.starts_with("HTTP/1.1 200"));

@@ -1,6 +1,7 @@
 //! Topics on the guarantee itself: variant, unit, adjacency, mechanism, composition, trust.
 
 use conclave_pages::document::fact;
+use conclave_pages::moment::stored;
 use conclave_privacy::accounting::Adjacency;
 
 use super::topic::Topic;
@@ -87,7 +88,7 @@ fn composition(report: &Report) -> Topic {
         100.0 * report.share_spent,
         report.queries,
         report.jobs,
-        report.created
+        stored(&report.created)
     );
     Topic {
         heading: "Composition",

@@ -8,6 +8,8 @@ mod operation;
 mod topic;
 
 use conclave_pages::document::{Block, Fact, fact};
+use conclave_pages::moment::stored;
+use conclave_pages::short_id::{first, shortest};
 use conclave_pages::table::{Cell, Table};
 
 use super::figure::figure;
@@ -36,9 +38,10 @@ fn blocks(config: &PartyConfig, report: &Report, papers: &Papers, jobs: &[JobVie
     let mut blocks = vec![
         Block::Title(format!("Privacy dossier of {}", papers.organisation)),
         Block::Text(format!(
-            "For the organisation's security and ethics reviewers. Created on {now} from the configuration and the ledger {}. Each section \
+            "For the organisation's security and ethics reviewers. Created on {} from the configuration and the ledger {}. Each section \
              ends with the commands that check it again. The topics are those of NIST SP 800-226; the documentation of the software has the \
              argument and its proofs.",
+            stored(now),
             config.ledger.display()
         )),
         Block::Facts(papers.facts()),
@@ -63,11 +66,12 @@ fn jobs_table(config: &PartyConfig, jobs: &[JobView]) -> Vec<Block> {
         return vec![heading, Block::Text("No job has been submitted to this party yet.".to_owned())];
     }
     let terms = |job: &JobView| job.permit().map_or_else(|| "none".to_owned(), |permit| permit.words());
+    let length = shortest(&jobs.iter().map(|job| &*job.request.job).collect::<Vec<_>>());
     let table = Table::new(
         "All jobs of this party",
         jobs,
         &[
-            ("job", &|job: &JobView| Cell::name(job.request.job.chars().take(8).collect::<String>())),
+            ("job", &|job: &JobView| Cell::name(first(&job.request.job, length))),
             ("name", &|job| Cell::name(job.name())),
             ("analyst", &|job| Cell::name(&job.request.analyst)),
             ("state", &|job| Cell::text(job.state().as_str())),
@@ -92,7 +96,7 @@ fn registry(config: &PartyConfig, report: &Report, papers: &Papers) -> Vec<Fact>
         fact("neighbouring data", unit.adjacency.as_str()),
         fact("model", "central at this owner; adaptive queries under one filter; distributed over owners"),
         fact("mechanism", "discrete Gaussian noise on integer sums"),
-        fact("period", format!("from {}, without end and without refill", report.created)),
+        fact("period", format!("from {}, without end and without refill", stored(&report.created))),
         fact("software", papers.software),
     ]
 }

@@ -3,6 +3,7 @@
 use conclave_common::job::{ANY_MODEL, JobSpec, ReleasedQuantity};
 use conclave_inference::figures::zcdp;
 use conclave_pages::document::{Block, Fact, fact};
+use conclave_pages::moment::stored;
 use conclave_privacy::accounting::{Adjacency, gaussian_dp};
 
 use crate::config::PartyConfig;
@@ -19,9 +20,10 @@ use super::front::{front, signatures};
 /// Returns the statement on one job of this party; `now` is the time of the statement, UTC.
 pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, now: &str) -> Vec<Block> {
     let head = format!(
-        "The queries to data owner {}, the numbers it released, and what these can reveal about anyone in its data. Created on {now} from \
+        "The queries to data owner {}, the numbers it released, and what these can reveal about anyone in its data. Created on {} from \
          the ledger {}.",
         config.name,
+        stored(now),
         config.ledger.display()
     );
     let mut blocks = vec![Block::Title(format!("Statement on job {}", job.request.job)), Block::Text(head)];
@@ -45,7 +47,7 @@ fn section(heading: &str) -> Block {
 
 fn queries(config: &PartyConfig, job: &JobView) -> [Block; 2] {
     let request = &job.request;
-    let analyst = format!("{} (the job is signed with this analyst's key), on {}", request.analyst, request.asked);
+    let analyst = format!("{} (the job is signed with this analyst's key), on {}", request.analyst, stored(&request.asked));
     let mut facts = vec![fact("name", job.name()), fact("analyst", analyst)];
     facts.extend(job.spec.iter().flat_map(|spec| describe(spec, config.budget.unit)));
     facts.push(fact("state", job.state().as_str()));
@@ -60,12 +62,12 @@ fn released(config: &PartyConfig, job: &JobView, releases: Option<&Releases>) ->
         return vec![Block::Text("Nothing: no number was released or charged for this job.".to_owned())];
     };
     let mut facts = vec![
-        fact("opened", &totals.opened),
-        fact("closed", totals.closed.as_deref().unwrap_or("not yet")),
+        fact("opened", stored(&totals.opened)),
+        fact("closed", stored(totals.closed.as_deref().unwrap_or("not yet"))),
         fact("numbers", format!("{} whole numbers released or charged", totals.spent.draws)),
     ];
     if let Some(Releases { kinds, charged: (first, last), .. }) = releases {
-        facts.push(fact("charged", format!("from {first} to {last}")));
+        facts.push(fact("charged", format!("from {} to {}", stored(first), stored(last))));
         facts.extend(kinds.iter().map(|released| fact(released.name(), of_kind(released))));
     }
     let unit = config.budget.unit;

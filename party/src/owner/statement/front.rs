@@ -1,6 +1,7 @@
 //! The first half page of a statement: who states what about which job, at what cost and risk, and who checked it.
 
 use conclave_pages::document::{Block, Fact, fact};
+use conclave_pages::moment::stored;
 
 use crate::config::PartyConfig;
 use crate::owner::jobs::JobView;
@@ -48,7 +49,7 @@ fn decision(job: &JobView) -> Option<Fact> {
     let decided = job.request.decided.as_ref()?;
     let by = if decided.decider == "owner" { "the data owner" } else { "the data owner's standing policy" };
     let why = if decided.reason.is_empty() { String::new() } else { format!(": {}", decided.reason) };
-    Some(fact("decision", format!("{} by {by} on {}{why}", decided.standing.as_str(), decided.time)))
+    Some(fact("decision", format!("{} by {by} on {}{why}", decided.standing.as_str(), stored(&decided.time))))
 }
 
 fn released(job: &JobView, facts: &Facts<'_>) -> String {
