@@ -3,7 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_pages::document::{Block, fact};
 
-use super::jobs::JobView;
+use super::jobs::{JobView, State};
 use super::odds::Odds;
 use super::scale::Scale;
 use super::worst_case::WorstCase;
@@ -87,9 +87,11 @@ impl Summary {
         let spec = job.spec.as_ref()?;
         let is_open = report.open_jobs.iter().any(|open| open.job == job.request.job);
         let before = Scale::new(report, config);
-        let scale = before.with_job(worst.more_mu_squared, is_open, &config.policy);
+        // A job that has ended spends no more unless it is reopened: its releases are among those spent.
+        let has_ended = matches!(job.state(), State::Closed | State::Rejected | State::Revoked);
+        let scale = if has_ended { before } else { before.with_job(worst.more_mu_squared, is_open, &config.policy) };
         let odds = Odds::new(spec, report, worst);
-        let full = !is_open && !config.policy.over_commit && before.lacks(worst.more_mu_squared);
+        let full = !has_ended && !is_open && !config.policy.over_commit && before.lacks(worst.more_mu_squared);
         Some(Self {
             title: format!("{} asks to study {}", job.request.analyst, spec.model.outcome()),
             study: Study::new(&job.request.analyst, spec),
