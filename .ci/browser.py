@@ -16,6 +16,7 @@ import sys
 from playwright.sync_api import sync_playwright
 
 WIDTHS = (1280, 390)
+VIEWS = tuple((width, scheme) for width in WIDTHS for scheme in ("light", "dark"))
 # The widths and colours at which axe-core's rules are checked: each of both once.
 RULED = ((1280, "light"), (390, "dark"))
 
@@ -91,7 +92,7 @@ def finds_a_planted_violation(browser):
     return not clean and found == {"image-alt", "label", "color-contrast"}
 
 
-def look(browser, path, out, views=tuple((width, scheme) for width in WIDTHS for scheme in ("light", "dark"))):
+def look(browser, path, out, views=VIEWS):
     """Returns the defects of a page in one file as sentences, and writes its screenshots to a folder."""
     address, problems = path.resolve().as_uri(), []
     for width, scheme in views:

@@ -92,7 +92,9 @@ class Looker:
             self.page.pdf(path=self.out / f"{name}.pdf", format="A4")
 
     def draws(self):
-        return int(self.page.locator("#progress progress").first.get_attribute("value"))
+        # The bar runs toward the rule that will end the job, which may be a budget.
+        tile = self.page.locator("#progress dt", has_text=re.compile("^Draws per chain$")).locator("xpath=../dd")
+        return int(tile.inner_text().split(" of ")[0].replace(",", ""))
 
     def spent(self):
         return float(self.page.locator("rect.bar-spent").first.get_attribute("width"))
@@ -172,7 +174,7 @@ def released(looker, folder, conclave, at):
     """Checks a job that releases once: its intervals with and without noise and its stages, on the dashboard and in its report."""
     page = looker.page
     text = (folder / "job.toml").read_text()
-    for key, value in (("name", '"once"'), ("algorithm", '"noisy-statistics"'), ("draws", "1000"), ("epsilon", "10.0")):
+    for key, value in (("name", '"once"'), ("algorithm", '"noisy-statistics"'), ("draws", "1000"), ("epsilon", "3.0")):
         text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
     job, report = folder / "once.toml", folder / "released.html"
     job.write_text(re.sub(r"(?m)^(warmup|proposal|noise_sd) = .*\n", "", text))

@@ -50,11 +50,11 @@ def cut_texts(page):
 
 def check(browser, path):
     """Returns the defects of a report, and the words on what was measured."""
-    from browser import WIDTHS, look
+    from browser import RULED, VIEWS, WIDTHS, look
 
     # A long report has the parts of a short one: its labels and pages are measured alone.
     is_long = "many" in path.stem
-    problems, texts = [] if is_long else look(browser, path, path.parent), 0
+    problems, texts = [] if is_long else look(browser, path, path.parent, VIEWS if "few" in path.stem else RULED), 0
     for width in WIDTHS:
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.goto(path.resolve().as_uri())
