@@ -2,12 +2,13 @@
 """Checks the daemons' pages in a browser: Debian's chromium, driven by playwright.
 
   pip install playwright; apt-get install chromium
-  cargo build -p conclave && .ci/dashboard.py [--conclave target/debug/conclave] [--out target/browser]
+  cargo build -p conclave && .ci/dashboard.py [--conclave target/debug/conclave] [--shots target/browser]
 
 Starts a demo with its pages and opens the dashboard. Waits for traces to grow and a budget bar to move. Stops a party (SIGSTOP), whose
 name must appear and disappear again. Cancels a job with a hostile name and opens its report without a network. Checks a job that releases
-once, its report, and a party's page. Decides on a job there, within two screens of a phone, and opens its statement. Fails on any error in the browser's console. Writes screenshots at 1280 and 390 pixels, light and
-dark, to --out.
+once, its report, and a party's page. Decides on a job there, within two screens of a phone, and opens its statement. Fails on any error in the browser's console
+and on any violation of axe-core's rules. Writes screenshots at 1280 and 390 pixels, light and
+dark, to --shots.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from browser import complaints, contrast, look
+from browser import complaints, contrast, finds_a_planted_violation, look, violations
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
@@ -53,6 +54,7 @@ class Looker:
         self.page, self.out, self.errors, self.inside = self.context.new_page(), out, [], False
         self.page.on("console", self.hear)
         self.page.goto(address)
+        self.errors += [f"login: {what}" for what in violations(self.page)]
         self.page.get_by_label("Token").fill("wrong")
         self.page.get_by_role("button", name="Open").click()
         self.page.get_by_text("Wrong token.").wait_for()
@@ -70,12 +72,15 @@ class Looker:
         if not refused and message.type in ("error", "warning"):
             self.errors.append(f"{message.type}: {message.text}")
 
-    def shots(self, name):
+    def shots(self, name, printed=False):
         for width, size in (("1280", WIDE), ("390", NARROW)):
             self.page.set_viewport_size(size)
             self.errors += [f"{name} at {width}: {what}" for what in complaints(self.page)]
+            if size == WIDE:
+                self.errors += [f"{name} at {width}: {what}" for what in violations(self.page)]
             self.page.screenshot(path=self.out / f"{name}-{width}.png", full_page=True)
         self.page.emulate_media(color_scheme="dark")
+        self.errors += [f"{name} at {width}, dark: {what}" for what in violations(self.page)]
         self.page.screenshot(path=self.out / f"{name}-390-dark.png", full_page=True)
         for scheme in ("dark", "light"):
             self.page.emulate_media(color_scheme=scheme)
@@ -83,11 +88,13 @@ class Looker:
             if least < 4.5:
                 self.errors.append(f"{name}, {scheme}: contrast {least:.2f} of {what}")
         self.page.set_viewport_size(WIDE)
+        if printed:
+            self.page.pdf(path=self.out / f"{name}.pdf", format="A4")
 
     def draws(self):
-        # The bar runs toward the rule that ends the job, which may be the budget.
-        words = self.page.locator("#progress .tiles div", has_text="Draws per chain").locator("dd").first.inner_text()
-        return int(words.split(" of ")[0].replace(",", ""))
+        # The bar runs toward the rule that will end the job, which may be a budget.
+        tile = self.page.locator("#progress dt", has_text=re.compile("^Draws per chain$")).locator("xpath=../dd")
+        return int(tile.inner_text().split(" of ")[0].replace(",", ""))
 
     def spent(self):
         return float(self.page.locator("rect.bar-spent").first.get_attribute("width"))
@@ -109,7 +116,7 @@ def keyboard(looker):
 def dashboard(looker, folder, conclave):
     page = looker.page
     page.get_by_role("link", name="readmission").first.wait_for()
-    looker.shots("jobs")
+    looker.shots("jobs", printed=True)
     page.get_by_role("link", name="readmission").first.click()
     page.get_by_role("heading", name="Privacy budget of this job").wait_for()
     until("traces", lambda: page.locator("svg.chart").count() >= 2)
@@ -124,7 +131,7 @@ def dashboard(looker, folder, conclave):
     page.locator("#chains details summary").first.click()
     page.wait_for_timeout(2500)
     assert page.locator("#chains details").first.get_attribute("open") is not None, "an opened table closed itself"
-    looker.shots("job")
+    looker.shots("job", printed=True)
     keyboard(looker)
 
     party = sorted(p.name for p in folder.iterdir() if (p / "party.toml").exists())[1]
@@ -196,7 +203,7 @@ def consent(owner, folder, conclave):
     page.get_by_role("link", name="Review and decide").first.wait_for()
     page.get_by_role("link", name="Review and decide").first.click()
     page.get_by_role("heading", name="What it costs").wait_for()
-    owner.shots("consent")
+    owner.shots("consent", printed=True)
     page.set_viewport_size(NARROW)
     button = page.locator("details.choice > summary").first
     box = button.bounding_box()
@@ -213,7 +220,7 @@ def consent(owner, folder, conclave):
     page.get_by_text("valid through 2999-12-31").wait_for()
     page.get_by_role("link", name="Statement on this job").click()
     page.get_by_role("heading", name="Particulars").wait_for()
-    owner.shots("statement")
+    owner.shots("statement", printed=True)
     print(f"the decision ends at {end:.0f} px of a phone's page")
 
 
@@ -221,9 +228,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conclave", default="target/debug/conclave", type=Path)
     parser.add_argument("--chromium", default="/usr/bin/chromium")
-    parser.add_argument("--out", default="target/browser", type=Path)
+    parser.add_argument("--shots", default="target/browser", type=Path, help="the folder of the screenshots")
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
+    args.shots.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as play:
         folder = Path(scratch) / "demo"
         demo = subprocess.Popen(
@@ -235,20 +242,22 @@ def main():
             address = until("the dashboard", lambda: site(folder / "logs" / "coordinator.log", "dashboard"))
             until("the job", lambda: all(site(folder / "logs" / f"{p}.log", "page") for p in ("hospital-a", "hospital-b", "hospital-c")))
             owner = Looker(browser, site(folder / "logs" / "hospital-a.log", "page"),
-                           (folder / "hospital-a" / "identity" / "page-token").read_text(), args.out)
-            operator = Looker(browser, address, (folder / "coordinator" / "dashboard-token").read_text(), args.out)
+                           (folder / "hospital-a" / "identity" / "page-token").read_text(), args.shots)
+            operator = Looker(browser, address, (folder / "coordinator" / "dashboard-token").read_text(), args.shots)
             dashboard(operator, folder, args.conclave)
             until("releases on the party's page", lambda: owner.page.get_by_text("released numbers").count() > 0)
-            owner.shots("party")
+            owner.shots("party", printed=True)
             consent(owner, folder, args.conclave)
             errors = operator.errors + owner.errors
+            if not finds_a_planted_violation(browser):
+                errors.append("planted violations are not found")
         finally:
             browser.close()
             demo.send_signal(signal.SIGINT)
             demo.wait(timeout=60)
         if errors:
             raise SystemExit("errors in the browser:\n" + "\n".join(errors))
-        print(f"no console error; screenshots are in {args.out}")
+        print(f"no console error; screenshots are in {args.shots}")
 
 
 if __name__ == "__main__":

@@ -96,6 +96,7 @@ SCRIPTS = {
 EARLY = {
     "containers": [".ci/compose"],
     "demo": [".ci/demo", PROGRAMS / "conclave"],
+    "pages of every kind of job in a browser": [".ci/kinds", PROGRAMS / "conclave"],
     "pages in a browser": [".ci/pages", PROGRAMS / "conclave"],
     "units, manifests, compose file": [".ci/deploy"],
     "oldest glibc": [".ci/glibc", *(PROGRAMS / name for name in ("conclave", "conclave-party", "conclave-coordinator"))],

@@ -11,7 +11,7 @@ import re
 import sys
 
 # Maximum number of printed A4 pages, by the name of the report.
-PAGES = {"few": 6, "many": 12, "by-party": 8, "failed": 2}
+PAGES = {"few": 6, "many": 12, "by-party": 8, "survival": 8, "inadequate": 6, "failed": 2}
 # Pixels by which a text may exceed its picture: the rounding of the layout.
 SLACK = 1.0
 
@@ -50,11 +50,11 @@ def cut_texts(page):
 
 def check(browser, path):
     """Returns the defects of a report, and the words on what was measured."""
-    from browser import WIDTHS, look
+    from browser import RULED, VIEWS, WIDTHS, look
 
     # A long report has the parts of a short one: its labels and pages are measured alone.
     is_long = "many" in path.stem
-    problems, texts = [] if is_long else look(browser, path, path.parent), 0
+    problems, texts = [] if is_long else look(browser, path, path.parent, VIEWS if "few" in path.stem else RULED), 0
     for width in WIDTHS:
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.goto(path.resolve().as_uri())
@@ -89,6 +89,7 @@ def main():
     if sys.argv[1:] == ["--binary"]:
         print(binary(sys.stdin))
         return 0
+    from browser import finds_a_planted_violation
     from playwright.sync_api import sync_playwright
 
     reports, problems = sorted(pathlib.Path(sys.argv[1]).glob("*.html")), []
@@ -96,13 +97,15 @@ def main():
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         if not finds_a_planted_fault(chromium):
             problems.append("a planted label that is cut is not found")
+        if not finds_a_planted_violation(chromium):
+            problems.append("planted violations of axe-core's rules are not found")
         for report in reports:
             found, words = check(chromium, report)
             problems += found
             print(words)
         chromium.close()
-    if len(reports) < 6:
-        problems.append(f"{len(reports)} reports instead of 6")
+    if len(reports) < 8:
+        problems.append(f"{len(reports)} reports instead of 8")
     print("\n".join(problems) or "no defects")
     return 1 if problems else 0
 

@@ -1,10 +1,14 @@
 //! The file of a job as its analyst signed it.
 
+use conclave_common::job::JobSpec;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
-use conclave_proto::submission;
+use conclave_proto::log_digest::LogDigest;
 use conclave_proto::v1::job_log::Body;
 use conclave_proto::v1::jobs_client::JobsClient;
-use conclave_proto::v1::{JobLog, JobRequest, LogHeader};
+use conclave_proto::v1::{JobLog, JobRequest, LogHeader, Roster};
+use conclave_proto::{roster, submission};
+use prost::Message;
+use sha2::{Digest, Sha256};
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
@@ -41,6 +45,34 @@ pub(crate) async fn text(client: &JobsClient<Channel>, job: &str) -> Result<Stri
         Body::Header(header) => check(&header, job).map(|()| header.spec_toml),
         _ => Err(unexpected_message()),
     }
+}
+
+/// Returns the digest of a job's log, which `conclave-party verify` prints at every owner.
+///
+/// # Errors
+/// Those of [`open_log`] and [`check`]; a log with an unreadable roster, or one that the coordinator can't send whole.
+pub(crate) async fn log_digest(client: &JobsClient<Channel>, spec: &JobSpec, job: &str) -> Result<String, Fault> {
+    let mut pieces = open_log(client.clone(), job).await?;
+    let Body::Header(header) = next(&mut pieces).await? else { return Err(unexpected_message()) };
+    check(&header, job)?;
+    let text: [u8; 32] = Sha256::digest(header.spec_toml.as_bytes()).into();
+    let roster = roster_digest(&header, spec, &text)?;
+    let mut digest = LogDigest::new(job, &text, roster.as_ref());
+    loop {
+        match next(&mut pieces).await? {
+            Body::Rounds(piece) => piece.rounds.iter().for_each(|round| digest.take(round)),
+            Body::End(end) if end.damage.is_empty() => return Ok(digest.finish()),
+            Body::End(end) => return Err(Fault::new(ErrorCode::Internal, end.damage)),
+            _ => return Err(unexpected_message()),
+        }
+    }
+}
+
+/// Returns the digest of the log's roster; `None` for a job whose answers are not masked, and before there is a roster.
+fn roster_digest(header: &LogHeader, spec: &JobSpec, text: &[u8; 32]) -> Result<Option<[u8; 32]>, Fault> {
+    let Some(secure) = spec.aggregation.secure().filter(|_| !header.roster.is_empty()) else { return Ok(None) };
+    let whole = Roster::decode(header.roster.as_slice()).map_err(|_| unexpected_message())?;
+    Ok(Some(roster::read(&whole.entries, &header.job, text, secure.colluders)?.digest()))
 }
 
 /// Checks that a header holds the file of this job.

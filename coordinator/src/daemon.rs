@@ -51,8 +51,9 @@ impl Coordinator {
         let listener = TcpListener::bind(config.listen).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let operations = Prepared::new(config).await?;
-        let party_registry =
-            PartyRegistry::with_checkpoints(loaded.parties, loaded.checkpoints).with_certificates(loaded.certificates);
+        let party_registry = PartyRegistry::with_checkpoints(loaded.parties, loaded.checkpoints)
+            .with_certificates(loaded.certificates)
+            .with_software(loaded.software);
         let party_registry = Arc::new(party_registry);
         let context = DriverContext { party_registry, store, counters: Arc::default(), limits: Limits::default() };
         let job_registry = JobRegistry::open(context.clone(), draws, loaded.jobs, true, config.bounds);

@@ -33,6 +33,8 @@ struct Inner {
     revoked: RevokedList,
     /// Serial number of the certificate with which each party attached last, in hexadecimal.
     certificates: HashMap<String, String>,
+    /// Name and version of the software with which each party attached last.
+    software: HashMap<String, String>,
     jobs: HashMap<Arc<str>, Subscription>,
     generations: u64,
     /// The newest checkpoint that each party has published.
@@ -86,6 +88,22 @@ impl PartyRegistry {
     pub(crate) fn with_certificates(self, certificates: HashMap<String, String>) -> Self {
         self.lock().certificates = certificates;
         self
+    }
+
+    /// Adds the software with which parties attached last in earlier runs.
+    pub(crate) fn with_software(self, software: HashMap<String, String>) -> Self {
+        self.lock().software = software;
+        self
+    }
+
+    /// Notes the software of a party that attaches.
+    pub(crate) fn set_software(&self, party: &str, software: &str) {
+        self.lock().software.insert(party.to_owned(), software.to_owned());
+    }
+
+    /// Returns the software with which the party attached last; empty if none is known.
+    pub(crate) fn software(&self, party: &str) -> String {
+        self.lock().software.get(party).cloned().unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -354,6 +372,15 @@ mod tests {
         }
         assert_eq!(party_registry.checkpoint("a"), head(300, 1));
         assert!(party_registry.note_checkpoint("b", &head(0, 0)));
+    }
+
+    #[test]
+    fn the_software_of_a_party_is_that_of_its_last_stream() {
+        let party_registry =
+            PartyRegistry::default().with_software(HashMap::from([("a".to_owned(), "conclave-party 1".to_owned())]));
+        assert_eq!((party_registry.software("a").as_str(), party_registry.software("b").as_str()), ("conclave-party 1", ""));
+        party_registry.set_software("a", "conclave-party 2");
+        assert_eq!(party_registry.software("a"), "conclave-party 2");
     }
 
     #[test]

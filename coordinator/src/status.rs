@@ -146,6 +146,7 @@ impl Status {
             queries: party.spent.queries,
             epsilon_spent: party.epsilon_spent,
             epsilon_budget: party.epsilon_budget,
+            software: party_registry.software(&party.name),
         });
         v1::JobStatus {
             job: self.id.clone(),

@@ -9,6 +9,7 @@
 //! - [`error`]: the table of error codes, gRPC status codes and exit codes.
 //! - [`identity`]: the identity of a peer, read only from its certificate.
 //! - [`log`]: reading of a job's log.
+//! - [`log_digest`]: the digest of a job's whole log.
 //! - [`mask_key`]: a party's masking key for a secure job, signed by its identity key.
 //! - [`roster`]: the masking keys of all parties of a secure job, in pieces that fit a frame.
 //! - [`signature`]: verification of signatures and of certificate chains.
@@ -34,6 +35,7 @@ pub mod echo;
 pub mod error;
 pub mod identity;
 pub mod log;
+pub mod log_digest;
 pub mod mask_key;
 pub mod revoked;
 pub mod roster;

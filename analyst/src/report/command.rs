@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use conclave_common::job::JobSpec;
 use conclave_draws::Draws;
 use conclave_pages::text::thousands;
 use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::{JobRequest, JobStatus};
 use serde_json::json;
+use tonic::transport::Channel;
 
 use super::failed;
 use super::material::Material;
@@ -21,6 +24,7 @@ use crate::files;
 use crate::interval::{IntervalArgs, of_draws, without_draws};
 use crate::jobs::JobArgs;
 use crate::output::show;
+use crate::signed_job;
 
 /// Write a job's result as one HTML file
 ///
@@ -58,7 +62,8 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     let status = client.get(request).await.map_err(refused)?.into_inner();
     if ended_without_result(&status) {
         let (source, spec) = fetch_spec(&client, &args.from.job).await?;
-        let page = failed::page(&status, &source, &spec, &args.from.connection.coordinator);
+        let log = log_digest(&client, &spec, &args.from.job).await;
+        let page = failed::page(&status, &source, &spec, log.as_deref(), &args.from.connection.coordinator);
         return written(&args, &page);
     }
     let mut result = result_of(&status, &args.from.connection.options())?;
@@ -77,6 +82,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         let gone = || without_draws(Fault::new(ErrorCode::NotFound, ""), &args.from.job);
         of_draws(&mut result, &spec, draws.as_ref().ok_or_else(gone)?, level);
     }
+    let log = log_digest(&client, &spec, &args.from.job).await;
     let page = page(&Material {
         status: &status,
         source: &source,
@@ -84,6 +90,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         result: &result,
         draws: draws.as_ref(),
         units: &units,
+        log: log.as_deref(),
         coordinator: &args.from.connection.coordinator,
     });
     written(&args, &page)
@@ -92,6 +99,11 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
 /// Returns true for a job that failed, or was cancelled, before its first draw.
 fn ended_without_result(status: &JobStatus) -> bool {
     status.result_json.is_empty() && matches!(status.state.as_str(), "failed" | "cancelled")
+}
+
+/// Returns the digest of the job's log. A log that the coordinator does not send whole has none: the report says so.
+async fn log_digest(client: &JobsClient<Channel>, spec: &JobSpec, job: &str) -> Option<String> {
+    signed_job::log_digest(client, spec, job).await.ok()
 }
 
 /// Writes the page, and prints its path.

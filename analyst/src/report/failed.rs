@@ -9,14 +9,14 @@ use conclave_proto::error::ErrorCode;
 use conclave_proto::v1::{JobStatus, PartyStatus};
 use maud::{Markup, html};
 
-use super::repeat::digest;
+use super::repeat::{build, digest, log_words, party_software};
 use crate::jobs::moment;
 
 /// Maximum length of a reason.
 const REASON: usize = 2000;
 
 /// Renders the report.
-pub(super) fn page(status: &JobStatus, source: &str, spec: &JobSpec, coordinator: &str) -> String {
+pub(super) fn page(status: &JobStatus, source: &str, spec: &JobSpec, log: Option<&str>, coordinator: &str) -> String {
     let heading = if status.state == "cancelled" { "Cancelled before its first draw" } else { "Failed before its first draw" };
     let body = html! {
         h1 { (name(&spec.name)) }
@@ -28,7 +28,7 @@ pub(super) fn page(status: &JobStatus, source: &str, spec: &JobSpec, coordinator
         (section(0, &remedy(status)))
         (section(1, &request(spec)))
         (section(2, &spending(status, spec)))
-        (section(3, &repeat(status, source, coordinator)))
+        (section(3, &repeat(status, source, log, coordinator)))
     };
     let title = format!("{} – a report by Conclave", plain_name(&spec.name));
     document(&Page { title: &title, style: Style::Embedded, script: None, body: &body })
@@ -120,7 +120,7 @@ fn spending(status: &JobStatus, spec: &JobSpec) -> Markup {
     }
 }
 
-fn repeat(status: &JobStatus, source: &str, coordinator: &str) -> Markup {
+fn repeat(status: &JobStatus, source: &str, log: Option<&str>, coordinator: &str) -> Markup {
     html! {
         (facts(&[
             ("job", html! { code { (plain(&status.job, 100)) } }),
@@ -128,7 +128,10 @@ fn repeat(status: &JobStatus, source: &str, coordinator: &str) -> Markup {
             ("analyst", name(&status.analyst)),
             ("submitted", html! { (moment(status.submitted_unix_ms)) " UTC" }),
             ("coordinator", name(coordinator.trim_start_matches("https://"))),
+            ("software", html! { (build()) " wrote this report" }),
+            ("parties", party_software(&status.parties)),
             ("digest", html! { "SHA-256 of the job file: " code { (digest(source)) } }),
+            ("log", log_words(log)),
         ]))
         h3 { "The job file, byte for byte" }
         pre tabindex="0" { (source) }

@@ -19,6 +19,8 @@ pub(super) struct Material<'a> {
     pub(super) draws: Option<&'a Draws>,
     /// The units that coefficients stand for.
     pub(super) units: &'a Units,
+    /// The digest of the job's log; `None` if the coordinator does not send the whole log.
+    pub(super) log: Option<&'a str>,
     /// The coordinator's address.
     pub(super) coordinator: &'a str,
 }

@@ -21,7 +21,7 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
             "The probability to survive a time, by the posterior of the hazards: of the baseline, and where one level or binary predictor differs "
             "from it. The hazard is constant between the cuts, so the curves fall smoothly."
         }
-        (curves("survival", "Survival", &unit, &drawn))
+        (curves("survival-curves", "Survival", &unit, &drawn))
         (means.html())
     })
 }

@@ -15,7 +15,7 @@ const SCALE: &str = "scale of the priors";
 /// Renders a job's chains for [`PARAMETERS`] parameters, starting with parameter `from`.
 pub(super) fn draw(live: &Live, names: &[String], from: usize, job: &str) -> Markup {
     let Some(view) = live.view(from..from + PARAMETERS) else {
-        return html! { h2 { "Chains" } p { "No draws yet." } };
+        return html! { h2 { "Chains" } p { "No draws." } };
     };
     let shown = || names.iter().skip(from).zip(&view.parameters);
     html! {

@@ -116,6 +116,7 @@ impl Session {
         };
         self.queue = self.queue.with_protocol(protocol);
         self.context.store.seen(&self.party, &hello.software, now_ms());
+        self.context.party_registry.set_software(&self.party, &hello.software);
         self.store_certificate();
         self.queue.send(Body::Welcome(Welcome {
             protocol,

@@ -19,6 +19,8 @@ pub(crate) struct Loaded {
     pub checkpoints: HashMap<String, Vec<u8>>,
     /// Serial number of the certificate with which each party attached last, in hexadecimal.
     pub certificates: HashMap<String, String>,
+    /// Name and version of the software with which each party attached last.
+    pub software: HashMap<String, String>,
     /// Every party that ever attached.
     pub parties: BTreeSet<String>,
 }
@@ -53,11 +55,12 @@ pub(crate) struct PartyRow {
 
 pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
     let mut loaded = Loaded { jobs: job_rows(connection, "", [])?, ..Loaded::default() };
-    let mut parties = connection.prepare("SELECT name FROM parties")?;
+    let mut parties = connection.prepare("SELECT name, software FROM parties")?;
     let mut heads = connection.prepare("SELECT party, head FROM heads")?;
     loaded.checkpoints = heads.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
     loaded.certificates = certificates(connection)?;
-    loaded.parties = parties.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    loaded.software = parties.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    loaded.parties = loaded.software.keys().cloned().collect();
     Ok(loaded)
 }
 

@@ -70,7 +70,7 @@ pub fn density(of: &Densities<'_>) -> Markup {
         layers,
         legend: &legend,
         note,
-        numbers: numbers(&kernels),
+        numbers: numbers(&parameter, &kernels),
     })
 }
 
@@ -164,9 +164,9 @@ fn quantile(sorted: &[f64], probability: f64) -> f64 {
     sorted[below] + (place - below as f64) * (sorted[(below + 1).min(last)] - sorted[below])
 }
 
-fn numbers(kernels: &[Kernel]) -> Markup {
+fn numbers(parameter: &str, kernels: &[Kernel]) -> Markup {
     let numbers: Vec<usize> = (1..=kernels.len()).collect();
-    let mut table = Table::new("Quantiles by chain", &numbers, &[("chain", &|chain| Cell::text(chain))]);
+    let mut table = Table::new(format!("Quantiles of {parameter} by chain"), &numbers, &[("chain", &|chain| Cell::text(chain))]);
     table.push("draws", kernels.iter().map(|kernel| Cell::number(thousands(kernel.draws))));
     for (at, heading) in ["5%", "25%", "median", "75%", "95%"].into_iter().enumerate() {
         table.push(heading, kernels.iter().map(|kernel| Cell::number(shown(kernel.quantiles[at]))));

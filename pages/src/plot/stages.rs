@@ -42,8 +42,11 @@ pub struct Stages<'a> {
 /// Plots the shares of the budget and the mean ± sd of at most twelve parameters by stage; the table holds all of them.
 #[must_use]
 pub fn stages(of: &Stages<'_>) -> Markup {
-    let drawn = of.names.len().min(MAX_PARAMETERS);
-    let more = left_out(MAX_PARAMETERS, of.names.len(), "parameters");
+    // A parameter of each party and their sd have no estimate before the last stage's draws.
+    let is_estimated =
+        |index: &usize| of.stages.iter().any(|stage| stage.after.get(*index).is_some_and(|[mean, ..]| mean.is_finite()));
+    let estimated: Vec<usize> = (0..of.names.len()).filter(is_estimated).collect();
+    let more = left_out(MAX_PARAMETERS, estimated.len(), "parameters");
     let description = format!(
         "Each stage's share of the budget, and for each parameter, on the {}, the mean after each stage (dot) with one sd to either side \
          (line). The draws are conditioned on the releases of stages with a filled dot. Each parameter has its own scale.{more}",
@@ -52,7 +55,7 @@ pub fn stages(of: &Stages<'_>) -> Markup {
     let pictures = html! {
         div.multiples {
             (shares(of))
-            @for index in 0..drawn { (parameter(of, index)) }
+            @for index in estimated.iter().take(MAX_PARAMETERS) { (parameter(of, *index)) }
         }
     };
     let legend = html! { ul.legend {
@@ -193,6 +196,8 @@ mod tests {
     #[test]
     fn any_stages_make_pictures() {
         let odd = StageEstimate { share: f64::NAN, last: true, after: vec![[f64::NAN, f64::INFINITY, f64::MAX], [1.0; 3]] };
+        // Only `b` has an estimate.
+        assert_eq!(drawn(&["<i>", "b", "without"], std::slice::from_ref(&odd)).matches("role=\"img\"").count(), 2);
         for stages in [vec![], vec![odd.clone()], vec![odd; 16]] {
             let text = drawn(&["<i>", "b", "without"], &stages);
             assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("<i>"), "{text}");

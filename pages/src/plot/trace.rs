@@ -171,14 +171,14 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
         layers,
         legend: &legend,
         note: html! {},
-        numbers: numbers(chains),
+        numbers: numbers(&parameter, chains),
     })
 }
 
-fn numbers(chains: &[Trace]) -> Markup {
+fn numbers(parameter: &str, chains: &[Trace]) -> Markup {
     let chains: Vec<(usize, &Trace)> = (1..).zip(chains).collect();
     let table = Table::new(
-        "Draws by chain",
+        format!("Draws of {parameter} by chain"),
         &chains,
         &[
             ("chain", &|(chain, _)| Cell::text(chain)),

@@ -10,7 +10,6 @@ mod check;
 mod drawn;
 mod fetch;
 mod job;
-mod log_digest;
 mod published;
 mod replay;
 mod replayed;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use conclave_common::job::JobSpec;
 use conclave_proto::error::ErrorCode;
+use conclave_proto::log_digest::LogDigest;
 use conclave_proto::v1::job_log::Body;
 use conclave_proto::v1::{JobLog, LogEnd, LogHeader};
 use serde::Serialize;
@@ -11,7 +12,6 @@ use serde::Serialize;
 use super::answers::Answers;
 use super::authorities::Authorities;
 use super::check::{Check, MAX_TEXT, Outcome};
-use super::log_digest::LogDigest;
 use super::published::Published;
 use super::rounds::Rounds;
 use super::{fetch, job, roster};

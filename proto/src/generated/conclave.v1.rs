@@ -421,6 +421,9 @@ pub struct PartyStatus {
     /// of this job
     #[prost(double, tag = "6")]
     pub epsilon_budget: f64,
+    /// name and version with which the party attached last; empty if unknown
+    #[prost(string, tag = "7")]
+    pub software: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BudgetRequest {

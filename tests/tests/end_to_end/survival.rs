@@ -65,11 +65,14 @@ fn a_survival_regression_is_answered_and_verified() {
     let last = |curve: &Value| curve["points"].as_array().and_then(|points| points.last()?["median"].as_f64()).expect("a point");
     assert!(last(&curves[1]) > last(&curves[0]), "the treatment helps: {curves:?}");
     let id = result["job"].as_str().expect("an id").to_owned();
-    all_hold(&cluster, &id);
+    let verified = all_hold(&cluster, &id);
     let shown = cluster.must(&["summary", &id, "--all"]);
     assert!(shown.contains("hazard ratio") && shown.contains("Mean survival time up to 10"), "{shown}");
     cluster.must(&["report", &id, "--out", "report.html"]);
     let report = std::fs::read_to_string(cluster.path("report.html")).expect("a report");
+    // Owner and analyst have the digest of one log.
+    assert!(report.contains(verified["log_digest"].as_str().expect("a digest")), "another log digest than {verified}");
+    assert!(report.contains("conclave-party ") && report.contains("when they attached last"), "no software of the parties");
     assert!(report.contains("id=\"survival\"") && report.contains("The probability to survive a time"), "no curves");
     assert!(
         report.contains("Hazard ratios of ") && report.contains("HR [5%, 95%]") && report.contains("treated, 1 against 0"),

@@ -19,7 +19,7 @@ fn page(state: &str, code: &str, error: &str, queries: u64) -> String {
     run.status.parties = vec![party("hospital-<a>"), party("b")];
     run.status.result_json = String::new();
     (run.status.state, run.status.error_code, run.status.error) = (state.to_owned(), code.to_owned(), error.to_owned());
-    failed::page(&run.status, &run.source, &run.spec, "https://c.example:1")
+    failed::page(&run.status, &run.source, &run.spec, None, "https://c.example:1")
 }
 
 /// The report of a failed job states the reason, the remedy, the request and the spending.

@@ -29,8 +29,16 @@ fn units(spec: &JobSpec, per: &[&str]) -> Units {
 fn rows(run: &Run, per: &[&str]) -> Vec<ForestRow> {
     let units = units(&run.spec, per);
     let Run { status, source, spec, result, draws } = run;
-    let material =
-        Material { status, source, spec, result, draws: Some(draws), units: &units, coordinator: "https://c.example:1" };
+    let material = Material {
+        status,
+        source,
+        spec,
+        result,
+        draws: Some(draws),
+        units: &units,
+        log: None,
+        coordinator: "https://c.example:1",
+    };
     forest(&material).unwrap().rows
 }
 

@@ -3,6 +3,7 @@ mod failed;
 mod forest;
 mod methods;
 mod released;
+mod repeat;
 mod written;
 
 use conclave_common::job::JobSpec;
@@ -158,7 +159,16 @@ impl Run {
 
     fn rendered(&self, draws: Option<&Draws>, units: &Units) -> String {
         let Self { status, source, spec, result, .. } = self;
-        page(&Material { status, source, spec, result, draws, units, coordinator: "https://coordinator.example:8443" })
+        page(&Material {
+            status,
+            source,
+            spec,
+            result,
+            draws,
+            units,
+            log: Some("ab12"),
+            coordinator: "https://coordinator.example:8443",
+        })
     }
 }
 

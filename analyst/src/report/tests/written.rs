@@ -26,7 +26,11 @@ fn job(numeric: usize, algorithm: &str, more: &str) -> String {
 
 /// Makes a run by `noisy-statistics` with the noise of each parameter and three stages.
 fn released(numeric: usize, more: &str) -> Run {
-    let mut run = Run::in_units(job(numeric, "noisy-statistics", more));
+    from_release(Run::in_units(job(numeric, "noisy-statistics", more)))
+}
+
+/// Gives a run the fields of one that infers from three releases.
+fn from_release(mut run: Run) -> Run {
     let rows = run.result["posterior"].as_array_mut().unwrap();
     let count = rows.len();
     for (index, row) in rows.iter_mut().enumerate() {
@@ -40,6 +44,44 @@ fn released(numeric: usize, more: &str) -> Run {
     run.result["adequacy"] = json!({"adequate": true});
     run.result["surrogate"] = Value::Null;
     run.result["stopped_by"] = json!("released");
+    run
+}
+
+/// Makes a run of a survival regression, with the curves of its baseline and of a treatment.
+fn survival() -> Run {
+    let source = "name = \"Survival by ward\"\nparties = [\"hospital-a\", \"hospital-b\"]\nalgorithm = \"auto\"\n[model]\nkind = \"piecewise_exponential\"\n\
+                  outcome = \"months\"\nevent = \"died\"\ncuts = [12, 24]\npredictors = [\"age\", \"treated\", \"ward\"]\n[columns]\n\
+                  months = { min = 0, max = 61 }\ndied = { binary = true }\nage = { min = 40, max = 100 }\ntreated = { binary = true }\n\
+                  ward = { levels = [\"medicine\", \"surgery\", \"geriatrics\"] }\n[sampler]\nchains = 4\ndraws = 500\n\
+                  [privacy]\nepsilon = 30.0\ndelta = 1e-6\n";
+    let mut run = from_release(Run::in_units(source.to_owned()));
+    let curve = |of: &str, hazard: f64| {
+        let survives = |time: f64, factor: f64| libm::exp(-hazard * factor * time);
+        let point = |at: u32| {
+            let time = f64::from(at) * 6.1;
+            json!({"time": time, "q5": survives(time, 1.2), "median": survives(time, 1.0), "q95": survives(time, 0.8)})
+        };
+        let points: Vec<Value> = (0..=10).map(point).collect();
+        let mean = json!({"q5": 0.8 / hazard, "median": 1.0 / hazard, "q95": 1.2 / hazard});
+        json!({"of": of, "points": points, "restricted_mean": mean})
+    };
+    let curves = [("baseline", 0.030), ("treated", 0.018), ("ward[surgery]", 0.034), ("ward[geriatrics]", 0.043)];
+    run.result["survival"] = curves.map(|(of, hazard)| curve(of, hazard)).to_vec().into();
+    run
+}
+
+/// Makes a run whose answer is not adequate: its figures are under `inadequate` alone.
+fn inadequate() -> Run {
+    let mut run = released(1, "");
+    let mut figures = serde_json::Map::new();
+    for key in ["posterior", "posterior_original", "ratios"] {
+        figures.insert(key.to_owned(), run.result[key].take());
+        run.result[key] = json!([]);
+    }
+    run.result["inadequate"] = figures.into();
+    let reason = "the noise of the release is larger than the information in the data";
+    run.result["adequacy"] = json!({"adequate": false, "rho_h": {"value": 1.5, "limit": 1.0}, "prior_share": {"value": 0.7, "limit": 0.5}, "reasons": [reason]});
+    run.result["verdict"] = json!({"grade": "no_adequate_answer", "reasons": [reason]});
     run
 }
 
@@ -67,6 +109,8 @@ fn reports_are_written_for_a_browser() {
     }
     let by_party = format!("[parameters]\n{LONG}10 = {{ by = \"party\" }}\n");
     write(&folder, "by-party", &without_warnings(released(2, &by_party)).page());
+    write(&folder, "survival", &without_warnings(survival()).page());
+    write(&folder, "inadequate", &without_warnings(inadequate()).page());
     let mut run = Run::new(2, 2, 10, "");
     run.status.error_code = "policy".to_owned();
     run.status.error = "hospital-b: the owner rejected the job: the bounds of `age` are too narrow for our records".to_owned();
@@ -80,5 +124,9 @@ fn reports_are_written_for_a_browser() {
         ..PartyStatus::default()
     };
     run.status.parties = vec![party("a"), party("b")];
-    write(&folder, "failed", &failed::page(&run.status, &run.source, &run.spec, "https://coordinator.example:8443"));
+    write(
+        &folder,
+        "failed",
+        &failed::page(&run.status, &run.source, &run.spec, Some("ab12"), "https://coordinator.example:8443"),
+    );
 }

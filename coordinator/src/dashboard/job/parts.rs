@@ -5,6 +5,7 @@ use std::sync::Arc;
 use conclave_common::job::JobSpec;
 use conclave_draws::result::AggregationRow;
 use conclave_pages::plot::{self, Budget};
+use conclave_pages::released::is_adequate;
 use conclave_pages::text::plain;
 use maud::{Markup, html};
 use serde_json::Value;
@@ -57,7 +58,7 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
         ("budgets", budgets(&status, &pace, spec.as_ref())),
         ("parties", times::parties(&status.parties, shown.live.as_deref(), commits, attached)),
         ("result", result::shown(&status.id, parsed.as_ref(), spec.as_ref())),
-        ("chains", chains),
+        ("chains", if parsed.as_ref().is_none_or(is_adequate) { chains } else { look_anyway(&chains) }),
     ];
     (parts, ended && !reading)
 }
@@ -77,6 +78,11 @@ async fn chains_of(dashboard: &Dashboard, shown: &JobView, names: &[String]) -> 
             Some(dashboard.stored.chains(ReadRequest { job: id, root, chains, parameters }).await)
         }
     }
+}
+
+/// Folds the chains of an answer that is not adequate, so that none of their figures is taken for a result.
+fn look_anyway(chains: &Markup) -> Markup {
+    html! { details.fold { summary { "Look at the chains anyway" } (chains) } }
 }
 
 fn not_drawn(words: &str) -> Markup {
@@ -100,8 +106,10 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
             "Epsilon of this job alone, by Gaussian differential privacy"
             @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.promised_delta()) }
             @if let Some(words) = spec.and_then(protection) { ". " (words) }
-            ". Only the owner sees the spending over all jobs. The amount expected at the end assumes the current rate; \
-             the budget ends a run that would exceed it."
+            ". Only the owner sees the spending over all jobs."
+            @if !status.state.has_ended() {
+                " The amount expected at the end assumes the current rate; the budget ends a run that would exceed it."
+            }
         }
     }
 }

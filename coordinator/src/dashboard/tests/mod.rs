@@ -137,7 +137,7 @@ async fn a_job_is_shown_paused_named_and_warming_up_and_can_be_cancelled() {
     for there in [
         "Paused: waiting for a, b since less than a minute",
         "Cancel this job",
-        "No draws yet",
+        "No draws.",
         "aria-live=\"polite\"",
         "data-events=",
     ] {

@@ -98,6 +98,7 @@ fn a_job_and_its_log_survive() {
     assert_eq!(loaded.jobs[1].parties[1].metadata, None);
     assert_eq!(loaded.parties.into_iter().collect::<Vec<_>>(), ["a"]);
     assert_eq!(loaded.certificates.into_iter().collect::<Vec<_>>(), [("a".to_owned(), "ab02".to_owned())]);
+    assert!(loaded.software.contains_key("a"));
 }
 
 /// A store of an earlier build has no certificates; it can be inspected before a coordinator of this build has opened it.

@@ -5,11 +5,12 @@
 //! length in 64 bits, then its bytes; all numbers are little endian. The division of a log into pieces, and other statements of
 //! the coordinator, are not included.
 
-use conclave_proto::v1::LogRound;
+use crate::v1::LogRound;
 use sha2::{Digest, Sha256};
 
 /// Computes a log's digest as the log arrives.
-pub(super) struct LogDigest {
+#[derive(Debug, Clone)]
+pub struct LogDigest {
     hash: Sha256,
     /// Number of integers of the current round so far; `None` between rounds.
     integers: Option<u64>,
@@ -17,7 +18,8 @@ pub(super) struct LogDigest {
 
 impl LogDigest {
     /// Starts the digest of a log without rounds.
-    pub(super) fn new(job: &str, spec_digest: &[u8; 32], roster: Option<&[u8; 32]>) -> Self {
+    #[must_use]
+    pub fn new(job: &str, spec_digest: &[u8; 32], roster: Option<&[u8; 32]>) -> Self {
         let mut hash = Sha256::new();
         for field in ["conclave log 1", job] {
             hash.update((field.len() as u64).to_le_bytes());
@@ -29,7 +31,7 @@ impl LogDigest {
     }
 
     /// Adds a round, or a part of one.
-    pub(super) fn take(&mut self, piece: &LogRound) {
+    pub fn take(&mut self, piece: &LogRound) {
         let before = self.integers.take().unwrap_or_else(|| {
             self.hash.update(piece.iteration.to_le_bytes());
             0
@@ -44,8 +46,9 @@ impl LogDigest {
     }
 
     /// Returns the digest in hexadecimal.
-    pub(super) fn finish(self) -> String {
-        conclave_vault::ledger::events::hex(&self.hash.finalize())
+    #[must_use]
+    pub fn finish(self) -> String {
+        self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
