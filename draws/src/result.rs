@@ -17,7 +17,7 @@ use crate::ratios::ratios;
 use crate::released::{budget_error, estimand};
 use crate::survival::survival;
 pub use crate::survival::{Quantiles, SurvivalCurve, SurvivalPoint};
-use crate::verdict::{Ended, Verdict};
+use crate::verdict::{self, Ended, Verdict};
 use crate::zarr::DrawStore;
 
 /// The JSON object of a finished run.
@@ -224,7 +224,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         diagnosis.warnings.splice(0..0, inference.warnings.iter().cloned());
         diagnosis.budget_error = budget_error(inference);
     }
-    let adequacy = Adequacy::of(&outcome.report, &rows);
+    let adequacy = verdict::checked(outcome, &rows);
     diagnosis.warnings.splice(0..0, adequacy.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
     let draws_per_chain = draws.kept() as u64;
     let verdict = Verdict::of(&Ended { spec, job, outcome, adequacy: &adequacy, rows: &rows, draws: draws_per_chain });

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::object::{rows, sentences, text};
 use crate::page::{Tone, notice};
-use crate::released::{figures, is_adequate, is_from_releases};
+use crate::released::{figures, is_adequate};
 use crate::text::{as_written, plain, whole};
 
 /// Grade of an answer.
@@ -112,10 +112,10 @@ impl Verdict {
         let looser = Wanted::PRELIMINARY;
         let all =
             |key: &str| rows(figures(result), "posterior").iter().map(|row| row[key].as_f64()).collect::<Option<Vec<f64>>>();
-        let rhat = all("rhat").map(|all| all.into_iter().fold(1.0, f64::max));
+        let rhat = all("rhat").filter(|all| !all.is_empty()).map(|all| all.into_iter().fold(1.0, f64::max));
         let least = |key: &str| all(key).map(|all| all.into_iter().fold(f64::INFINITY, f64::min));
         let ess = least("ess_bulk").zip(least("ess_tail")).map(|(bulk, tail)| bulk.min(tail)).unwrap_or(0.0);
-        let independent = is_from_releases(result) || result["ops"].is_object();
+        let independent = result["ops"].is_object();
         let mut reasons = Vec::new();
         let mut grade = Grade::FitToPublish;
         let mut add = |at_most: Grade, reason: String| {
@@ -131,7 +131,7 @@ impl Verdict {
             }
             Some(_) => {}
         }
-        if !is_from_releases(result) && ess < strict.ess {
+        if ess < strict.ess {
             add(loosely(ess >= looser.ess), format!("the least effective sample size is {ess:.0}, below {:.0}", strict.ess));
         }
         let met = (grade == Grade::Preliminary).then_some((looser.rhat, looser.ess));
@@ -265,8 +265,10 @@ mod tests {
         assert_eq!(of(1.01, 399.0), Grade::Preliminary);
         assert_eq!(of(1.051, 400.0), Grade::NotUsable);
         assert_eq!(of(1.01, 99.0), Grade::NotUsable);
+        // Draws from releases are those of a Markov chain, too.
         let released = json!({"chains": 4, "conditional_on": "noisy_release", "posterior": rows_of(1.2, 30.0)});
-        assert_eq!(Verdict::of(&released).grade, Grade::FitToPublish);
+        assert_eq!(Verdict::of(&released).grade, Grade::NotUsable);
+        assert_eq!(Verdict::of(&json!({"chains": 4, "posterior": []})).grade, Grade::NotUsable);
         let undefined = json!({"chains": 4, "posterior": [{"rhat": null, "ess_bulk": 500.0, "ess_tail": 500.0}]});
         assert_eq!(Verdict::of(&undefined).grade, Grade::NotUsable);
     }

@@ -234,8 +234,10 @@ async fn watch_decisions(store: ConsentStore, permits: Permits, answers: AnswerH
         tick.tick().await;
         let version = store.version().ok();
         let is_new = version.is_none() || version != seen;
+        // Without the permits no decision is passed on: an approval must not open a job whose last day is not known.
         if is_new && let Err(e) = permits.refresh() {
-            tracing::error!("permits can't be read: {e}");
+            tracing::error!("permits can't be read, and are read again: {e}");
+            continue;
         }
         let ended = permits.end_expired();
         if (is_new || ended) && answers.consent_changed().await.is_err() {

@@ -87,8 +87,9 @@ pub(crate) struct RefitArgs {
 pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     let args = RefitArgs { from: args.from.with_whole_id().await?, ..args };
     let priors = args.prior.iter().map(|text| prior(text)).collect::<Result<Vec<_>, Fault>>()?;
-    if priors.is_empty() && args.drop.is_empty() && args.without.is_empty() {
-        let message = "nothing is changed: pass another prior, --prior \"default=normal(0, 1)\", a predictor to leave out, --drop NAME, or a party, --without NAME";
+    let more_draws = args.draws.is_some() || args.chains.is_some() || args.seed.is_some();
+    if priors.is_empty() && args.drop.is_empty() && args.without.is_empty() && !more_draws {
+        let message = "nothing is changed: pass another prior, --prior \"default=normal(0, 1)\", a predictor to leave out, --drop NAME, a party, --without NAME, or more draws, --draws N";
         return Err(input(message.to_owned()));
     }
     if let Some(out) = &args.out

@@ -18,6 +18,9 @@ pub(super) fn guarantee(material: &Material<'_>) -> String {
         Some(job) => format!("; this job spent nothing beyond the releases of job {}", plain(job, 100)),
         None => spent.map(|spent| format!("; it spent at most ε = {}", number(spent))).unwrap_or_default(),
     };
+    let extends = material.result["extends"].as_str();
+    let extends = extends.map(|job| format!("; it continues job {}, whose costs μ² add to these", plain(job, 100)));
+    let spent = spent + &extends.unwrap_or_default();
     let mechanism = match spec.algorithm {
         Algorithm::Ops => "Each release is a draw by the exponential mechanism, made by the owner",
         _ => "Each release is a bounded sum over one owner’s records with discrete Gaussian noise that the owner drew",
@@ -41,7 +44,7 @@ fn trusted(material: &Material<'_>) -> String {
     match (of["colluders"].as_u64(), of["honest"].as_u64()) {
         (Some(colluders), Some(honest)) if of["mode"] == "secure" => format!(
             "{own}, and that at most {colluders} of the other owners collude with the coordinator: only sums over all owners were opened, and the noise of \
-             {honest} owners protects each. If more collude, the owner’s own noise remains."
+             {honest} owners protects each. If more collude, the owner’s own noise remains, and the stated ε no longer holds."
         ),
         _ => format!(
             "{own}, and nobody else: the coordinator, the analyst and all other owners may pool everything that they see."

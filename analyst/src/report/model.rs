@@ -32,7 +32,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             "coded values. [column = level] is 1 if the column has that level and 0 otherwise." }
         (folded_if_many(count, "Priors and boxes", parameters(material).html()))
         (folded_if_many(count, "Columns and their public declarations", columns.html()))
-        p.note { "The bounds were declared by the analyst from public knowledge, not taken from the records. Values outside are replaced by the nearest bound." }
+        p.note { "The analyst declared the bounds, which are meant to be public knowledge and not taken from the records. Values outside are replaced by the nearest bound." }
     }
 }
 

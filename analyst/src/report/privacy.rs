@@ -15,14 +15,14 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let limit = &material.spec.privacy.budget;
     html! {
         p {
-            "No record left its owner. At each step every owner answered with whole numbers: a sum over its records, in which "
+            "No record left its owner. Every owner answered each query with whole numbers: a sum over its records, in which "
             "each record’s contribution is bounded in advance, plus fresh random noise drawn by the owner. Every answer was "
             "charged to the owner’s ledger before a record was read."
         }
         p {
             "The guarantee is the budget of each owner’s data, over all jobs and for all time. Whatever the receivers of the "
-            "answers already know or compute, what they see would have been almost as likely if one protected unit had been "
-            "replaced by another (“protects” below states which). Epsilon measures “almost”: no conclusion becomes more or less "
+            "answers already know or compute, how likely it is hardly depends on one protected unit (“protects” below states "
+            "which). Epsilon measures “hardly”: had the unit been another, or absent, no conclusion becomes more or less "
             "likely by a factor of more than e to the power epsilon, except with probability delta."
         }
         p {
@@ -60,7 +60,7 @@ fn bar(index: usize, party: &Value) -> Markup {
 }
 
 fn spending(parties: &[Value]) -> Table {
-    let caption = "Spent by this job: one release per chain and round, search and warm-up included";
+    let caption = "Spent by this job, search and warm-up included";
     Table::new(caption, parties, &[("party", &|party| Cell::name(text(party, "name")))]).beside(parties, &run::SPENDING)
 }
 

@@ -3,9 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conclave_pages::plot::{Forest, ForestTable, forest_file};
+use conclave_pages::verdict::{Grade, Verdict};
 use conclave_pages::{plot, released};
 use maud::{Markup, html};
 
+use super::fold::folded;
 use super::forest::forest;
 use super::material::Material;
 
@@ -20,6 +22,12 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let Some(of) = forest(material) else {
         return html! { p { "The result has no figures to plot." } };
     };
+    if Verdict::of(material.result).grade == Grade::NotUsable {
+        return html! {
+            p { "No figure of this run can be relied on: see the reasons above." }
+            (folded("Look anyway", &plot::forest(&of)))
+        };
+    }
     html! {
         (plot::forest(&of))
         @if material.draws.is_none() {

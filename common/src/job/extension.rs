@@ -91,6 +91,10 @@ impl Extension<'_> {
         if old.plans_chains() {
             sampler.insert("chains".to_owned(), whole("sampler.chains", states.len() as u64)?);
         }
+        // A number of draws that is asked for is made, whatever target the job had.
+        if self.draws.is_some() {
+            sampler.remove("until");
+        }
         sampler.insert("draws".to_owned(), whole("sampler.draws", self.draws.unwrap_or(old.sampler.draws))?);
         sampler.insert("warmup".to_owned(), Value::Integer(0));
         sampler.insert("seed".to_owned(), whole("sampler.seed", seed(old.sampler.seed, self.job))?);

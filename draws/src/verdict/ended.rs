@@ -21,9 +21,9 @@ pub(crate) struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    /// Returns true for independent draws, which need no comparison of chains.
+    /// Returns true for independent draws, which need no comparison of chains. Draws from releases are those of a Markov chain.
     pub(super) fn is_independent(&self) -> bool {
-        self.spec.algorithm == Algorithm::Ops || self.is_released()
+        self.spec.algorithm == Algorithm::Ops
     }
 
     /// Returns true for draws of a posterior given releases, whose number costs nothing.
@@ -41,12 +41,17 @@ impl Ended<'_> {
         self.rows
             .iter()
             .map(|(_, row)| row.rhat)
-            .fold(f64::NEG_INFINITY, |most, rhat| if rhat.is_nan() { rhat } else { most.max(rhat) })
+            .fold(f64::NEG_INFINITY, |most, rhat| if most.is_nan() || rhat.is_nan() { f64::NAN } else { most.max(rhat) })
     }
 
     /// Returns the smallest effective sample size; 0 if that of any parameter is not defined.
     pub(super) fn ess(&self) -> f64 {
-        let of = |row: &Summary| [row.ess_bulk, row.ess_tail].map(|ess| if ess.is_finite() { ess } else { 0.0 });
-        self.rows.iter().flat_map(|(_, row)| of(row)).fold(f64::INFINITY, f64::min)
+        self.rows.iter().map(|(_, row)| least_ess(row)).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// Returns the smaller of a parameter's bulk and tail effective sample sizes; 0 if either is not defined.
+pub(super) fn least_ess(row: &Summary) -> f64 {
+    let [bulk, tail] = [row.ess_bulk, row.ess_tail].map(|ess| if ess.is_finite() { ess } else { 0.0 });
+    bulk.min(tail)
 }

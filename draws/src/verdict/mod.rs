@@ -1,8 +1,8 @@
 //! The verdict on an ended run's answer, the same for every algorithm and on every surface.
 //!
 //! An answer is *fit to publish* if its draws meet the limits of Vehtari et al. (2021, section 4): split R-hat at most 1.01, and bulk
-//! and tail effective sample sizes of at least 100 per chain and 400 in total. An answer from noisy statistics whose checks pass is
-//! fit to publish too: its draws are independent, and its intervals contain the noise. An answer is *preliminary* if it meets looser
+//! and tail effective sample sizes of at least 100 per chain and 400 in total. An answer from noisy statistics whose checks pass
+//! is held to the same limits: its draws are those of a Markov chain given the releases. An answer is *preliminary* if it meets looser
 //! limits only, and *not usable* otherwise, or if a check of [`Adequacy`](crate::result::Adequacy) fails.
 
 mod ended;
@@ -12,9 +12,10 @@ mod tests;
 
 use conclave_common::job::{JobSpec, Wanted};
 use conclave_inference::diagnostics::Summary;
+use conclave_inference::sampler::Adequacy;
 use serde::Serialize;
 
-use crate::outcome::StoppedBy;
+use crate::outcome::{Outcome, StoppedBy};
 pub(crate) use ended::Ended;
 
 /// Grade of an answer.
@@ -47,17 +48,11 @@ pub struct Verdict {
 impl Verdict {
     /// Judges an ended run.
     pub(crate) fn of(run: &Ended<'_>) -> Self {
-        let of_chains = (!run.is_released()).then(|| chains(run));
-        let (grade, mut reasons) = of_chains.unwrap_or((Grade::FitToPublish, Vec::new()));
-        let unusable = run.adequacy.reasons.clone();
-        let other = run.outcome.stopped_by == StoppedBy::Clip;
-        let clipped = other.then(|| "the clip cuts too many ratios, so the draws are of another posterior".to_owned());
-        let fatal: Vec<String> = unusable.into_iter().chain(clipped).collect();
-        let grade = if fatal.is_empty() { grade } else { Grade::NotUsable };
-        if !fatal.is_empty() {
-            // These decide; the limits of publication add nothing.
-            reasons = fatal;
-        }
+        let (grade, reasons) = match run.adequacy.adequate {
+            true => chains(run),
+            // These reasons decide; the limits of publication add nothing.
+            false => (Grade::NotUsable, run.adequacy.reasons.clone()),
+        };
         Self {
             grade,
             met: (grade == Grade::Preliminary).then(|| looser(run.spec)),
@@ -65,6 +60,16 @@ impl Verdict {
             reasons,
         }
     }
+}
+
+/// Checks the answer of an ended run. Draws under a clip that stopped the run are of another posterior, however well they mix.
+pub(crate) fn checked(outcome: &Outcome, rows: &[(&str, Summary)]) -> Adequacy {
+    let mut adequacy = Adequacy::of(&outcome.report, rows);
+    if outcome.stopped_by == StoppedBy::Clip {
+        adequacy.adequate = false;
+        adequacy.reasons.push("the clip cuts too many ratios, so the draws are of another posterior".to_owned());
+    }
+    adequacy
 }
 
 /// Returns the limits of a preliminary answer.
@@ -98,7 +103,7 @@ fn chains(run: &Ended<'_>) -> (Grade, Vec<String>) {
     }
     if ess < strict.ess {
         let at_most = if ess >= looser.ess { Grade::Preliminary } else { Grade::NotUsable };
-        let name = worst(|row| -row.ess_bulk.min(row.ess_tail));
+        let name = worst(|row| -ended::least_ess(row));
         add(at_most, format!("the effective sample size of {name} is {ess:.0}, below {:.0}", strict.ess));
     }
     if run.is_untested() {

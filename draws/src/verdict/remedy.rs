@@ -19,10 +19,24 @@ const LONGEST: f64 = 200.0;
 pub(super) fn remedy(run: &Ended<'_>) -> Option<String> {
     let other = other_algorithm(run);
     let steps: Vec<String> = match run.is_released() {
+        true if run.adequacy.adequate => more_draws(run).into_iter().collect(),
         true => larger_release(run.spec, &records(run.outcome)?).into_iter().collect(),
         false => extension(run).into_iter().chain(other).collect(),
     };
     (!steps.is_empty()).then(|| steps.join("; or "))
+}
+
+/// Suggests more draws from the same releases, which cost nothing.
+fn more_draws(run: &Ended<'_>) -> Option<String> {
+    let wanted = Wanted::usual(4);
+    let (ess, rhat) = (run.ess().max(1.0), run.rhat());
+    let excess = if rhat.is_finite() { (rhat - 1.0) / RHAT_EXCESS } else { 1.0 };
+    let draws = rounded_up((SPARE * (wanted.ess / ess).max(excess).max(1.0) * run.draws as f64).min(1e6));
+    let of = format!("--draws {draws} --chains {}", run.spec.sampler.chains.max(4));
+    (run.spec.algorithm == Algorithm::NoisyStatistics).then(|| match &run.outcome.refit_of {
+        Some(_) => format!("the same refit with `{of}` makes more draws from the same releases, at no charge"),
+        None => format!("`conclave refit {} {of}` makes more draws from the same releases, at no charge", run.job),
+    })
 }
 
 /// Returns the public numbers of records, unless one is unknown.
@@ -45,7 +59,12 @@ fn extension(run: &Ended<'_>) -> Option<String> {
     }
     let draws = rounded_up(factor * run.draws as f64);
     let spent = run.outcome.parties.iter().map(|party| party.spent.mu_squared()).fold(0.0, f64::max);
-    let epsilon = gaussian_dp::epsilon((spent * factor).sqrt(), run.spec.privacy.budget.delta);
+    // An extension has no warm-up. Only the search of chains that follow gradients is repeated.
+    let kept = match run.spec.algorithm.follows_gradients() {
+        true => 1.0,
+        false => (run.draws as f64 / run.outcome.iterations.max(1) as f64).min(1.0),
+    };
+    let epsilon = gaussian_dp::epsilon((spent * kept * factor).sqrt(), run.spec.privacy.budget.delta);
     Some(format!(
         "`conclave extend {} --draws {draws} --epsilon {}` continues the chains: at this run's cost per draw its own draws would meet the \
          limits",

@@ -22,12 +22,20 @@ pub(crate) fn of_100(probability: f64) -> u32 {
     (100.0 * probability - 1e-9).ceil().clamp(50.0, 100.0) as u32
 }
 
+/// Returns what is guessed of a unit: `between two contents`, or `between presence and absence` where a unit is added or removed.
+pub(crate) fn between(unit: PrivacyUnit) -> &'static str {
+    match unit.adjacency {
+        Adjacency::Replace => "between two contents",
+        Adjacency::AddRemove => "between presence and absence",
+    }
+}
+
 /// Right guesses of 100, at most, in the situations that an owner compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Odds {
     /// After all releases of this job.
     pub(crate) this_job: u32,
-    /// After all releases so far and those of this job.
+    /// After all releases so far, those that open jobs may still make, and those of this job.
     pub(crate) with_earlier: u32,
     /// After the whole budget is spent.
     pub(crate) whole_budget: u32,
@@ -40,16 +48,20 @@ pub(crate) struct Odds {
 impl Odds {
     /// Computes the odds of a job's worst case. The reserve of delta for subsampled releases, where the job has one, is added as a
     /// probability.
-    pub(crate) fn new(spec: &JobSpec, report: &Report, worst: &WorstCase) -> Self {
+    ///
+    /// What open jobs may still spend counts as spent; `is_open` is true if this job is one of them.
+    pub(crate) fn new(spec: &JobSpec, report: &Report, worst: &WorstCase, is_open: bool) -> Self {
         let budget = &spec.privacy.budget;
         let reserve_of_job = (budget.promised_delta() - budget.delta).max(0.0);
         let at = |mu_squared: f64, reserve: f64| of_100(right_guess(mu_squared.max(0.0).sqrt()) + reserve);
+        let more = if is_open { 0.0 } else { worst.more_mu_squared };
+        let all = report.mu_squared_spent + report.mu_squared_promised + more;
         let (job, owners) = (worst.job_mu_squared, spec.parties.len() as f64);
         // Separate sums add mu squared; one opened sum adds mu.
         let factor = if spec.aggregation.is_secure() { owners * owners } else { owners };
         Self {
             this_job: at(job, reserve_of_job),
-            with_earlier: at(report.mu_squared_spent + worst.more_mu_squared, report.delta_reserve),
+            with_earlier: at(all.min(report.mu_squared_budget), report.delta_reserve),
             whole_budget: at(report.mu_squared_budget, report.delta_reserve),
             at_all_owners: (spec.parties.len() > 1).then(|| at(job * factor, reserve_of_job * owners)),
             if_all_collude: worst.if_all_collude.map(|collude| at(job * f64::from(collude.honest), reserve_of_job)),
@@ -61,7 +73,7 @@ impl Odds {
         [
             ("without any answer", 50),
             ("after this job, at most", self.this_job),
-            ("with all earlier jobs, at most", self.with_earlier),
+            ("with all earlier and open jobs, at most", self.with_earlier),
             ("if the whole budget is spent", self.whole_budget),
         ]
     }
@@ -79,7 +91,10 @@ impl Odds {
             None => ": a patient with several rows is protected less.",
         };
         if let Some(several) = self.at_all_owners {
-            words += &format!(" For a patient with records at all {owners} owners: at most {several} of 100 after this job.");
+            let records = if unit.records_per_person().is_some() { "records" } else { "one row" };
+            words += &format!(
+                " For a patient with {records} at each of {owners} owners, all of whom spend as much: at most {several} of 100 after this job."
+            );
         }
         if let Some(collude) = self.if_all_collude {
             words += &format!(" Should all other owners collude with the coordinator: at most {collude} of 100 after this job.");

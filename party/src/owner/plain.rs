@@ -3,7 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_pages::document::{Block, fact};
 
-use super::jobs::{JobView, State};
+use super::jobs::JobView;
 use super::odds::Odds;
 use super::scale::Scale;
 use super::worst_case::WorstCase;
@@ -91,7 +91,7 @@ impl Summary {
         let ended = WorstCase { more_mu_squared: 0.0, job_mu_squared: job.spent().mu_squared(), if_all_collude: None, ..*worst };
         let worst = if job.is_live() { worst } else { &ended };
         let scale = if job.is_live() { before.with_job(worst.more_mu_squared, is_open, &config.policy) } else { before };
-        let odds = Odds::new(spec, report, worst);
+        let odds = Odds::new(spec, report, worst, is_open);
         let full = job.is_live() && !is_open && !config.policy.over_commit && before.lacks(worst.more_mu_squared);
         Some(Self {
             title: format!("{} asks to study {}", job.request.analyst, spec.model.outcome()),

@@ -12,11 +12,14 @@ pub(super) fn sentence(spec: &JobSpec, result: &Value) -> String {
         " Records far out in their predictors or residuals counted less (a weighted fit): the result names the estimand of each coefficient.",
     );
     let power = (spec.power != 1.0).then(|| format!(" The likelihood was raised to the power {}.", spec.power));
-    of_algorithm(spec)
-        + chosen.as_deref().unwrap_or_default()
-        + weighted.unwrap_or_default()
-        + power.as_deref().unwrap_or_default()
+    let of_search = result["conditional_on"] == "noisy_release" && spec.algorithm != Algorithm::NoisyStatistics;
+    let made = if of_search { OF_SEARCH.to_owned() } else { of_algorithm(spec) };
+    made + chosen.as_deref().unwrap_or_default() + weighted.unwrap_or_default() + power.as_deref().unwrap_or_default()
 }
+
+/// Draws of a run that ended with its search, made from the search's releases.
+const OF_SEARCH: &str = "The run ended with the search for the mode, in which every owner released gradients with Gaussian noise. The draws follow the posterior \
+    of the parameters given these releases, so the intervals include the uncertainty that is due to the noise.";
 
 fn of_algorithm(spec: &JobSpec) -> String {
     let words = match spec.algorithm {
@@ -31,7 +34,7 @@ fn of_algorithm(spec: &JobSpec) -> String {
              of the pooled records."
         }
         Algorithm::NoisyStatistics => {
-            "Every owner released a few vectors with Gaussian noise once, and no further query was made. The draws follow the posterior of the parameters \
+            "Every owner released a few vectors with Gaussian noise, in a few stages, and the draws needed no further query. The draws follow the posterior of the parameters \
              given these releases, so the intervals include the uncertainty that is due to the noise."
         }
         Algorithm::Augmentation => {

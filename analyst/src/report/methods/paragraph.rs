@@ -7,6 +7,7 @@ use conclave_common::schema::ColumnSpec;
 use conclave_pages::object::{rows, text};
 use conclave_pages::released;
 use conclave_pages::text::{as_written, plain, thousands};
+use conclave_pages::verdict::{Grade, Verdict};
 use serde_json::Value;
 
 use super::algorithm;
@@ -37,6 +38,10 @@ pub(super) fn paragraph(material: &Material<'_>) -> String {
         true => diagnostics(result),
         false => "The run has no adequate answer: no interval of it should be published.".to_owned(),
     });
+    let verdict = Verdict::of(result);
+    if !matches!(verdict.grade, Grade::FitToPublish | Grade::NoAnswer) {
+        sentences.push(format!("By these diagnostics the answer is {}: {}.", verdict.grade.words(), verdict.reasons.join("; ")));
+    }
     let version = env!("CARGO_PKG_VERSION");
     sentences.push(format!(
         "Software: Conclave {version}; job {}; SHA-256 of the job file {}.",
@@ -119,13 +124,20 @@ fn releases(material: &Material<'_>) -> String {
         |most| format!("{} {}", if parties.len() > 1 { "at most" } else { "" }, thousands(most)),
     );
     let budget = &spec.privacy.budget;
+    let extends = result["extends"].as_str().map(|job| {
+        format!(
+            " The chains continue those of job {}, whose releases were charged beside these: the costs μ² of both add up.",
+            plain(job, 100)
+        )
+    });
     let masked = if spec.aggregation.is_secure() { ", masked so that only the sum over the owners was opened" } else { "" };
     format!(
-        "Each owner made {} releases{masked}, under Gaussian differential privacy of at most ε = {}, δ = {} for {}.",
+        "Each owner made {} releases{masked}, under Gaussian differential privacy of at most ε = {}, δ = {} for {}.{}",
         number.trim(),
         as_written(budget.epsilon),
         as_written(budget.promised_delta()),
-        unit_words(parties)
+        unit_words(parties),
+        extends.unwrap_or_default()
     )
 }
 
@@ -146,6 +158,7 @@ fn diagnostics(result: &Value) -> String {
         "budget" => "; the run ended when a budget was spent",
         "cancelled" => "; the analyst ended the run early",
         "policy" => "; a data owner ended the run early",
+        "futility" | "hopeless" => "; a forecast ended the run, with the rest of the budget unspent",
         "clip" => "; the run was stopped because the clip cut too many records’ ratios",
         "failure" => "; the run ended early by a failure",
         _ => "",

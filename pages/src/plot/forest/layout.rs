@@ -36,7 +36,10 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn wide(of: &Forest<'_>) -> Self {
         let column = |heading: &str, widest: f64| (BOLD * width(heading, SIZE)).max(widest);
-        let widest = of.estimates().map(|estimate| width(&figures(estimate), SIZE)).fold(width("1 (reference)", SIZE), f64::max);
+        let widest = of
+            .estimates()
+            .map(|estimate| width(&figures(estimate, of.quantity.is_ratio()), SIZE))
+            .fold(width("1 (reference)", SIZE), f64::max);
         let noise = of.has_noise().then(|| column("noise", width("unknown", SIZE)));
         let above = of.has_above().then(|| column(&of.above_heading(), 0.0));
         let right = WIDE - 6.0;
@@ -58,7 +61,10 @@ impl Layout {
     }
 
     pub(super) fn narrow(of: &Forest<'_>) -> Self {
-        let widest = of.estimates().map(|estimate| width(&figures(estimate), SIZE)).fold(width("1 (reference)", SIZE), f64::max);
+        let widest = of
+            .estimates()
+            .map(|estimate| width(&figures(estimate, of.quantity.is_ratio()), SIZE))
+            .fold(width("1 (reference)", SIZE), f64::max);
         let right = NARROW - 4.0;
         let plot = (10.0, (right - widest - GAP).max(120.0));
         Self { width: NARROW, label: NARROW - 12.0, plot, figures: right, above: None, noise: None, below: 20.0 }

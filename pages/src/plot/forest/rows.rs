@@ -135,7 +135,7 @@ impl Forest<'_> {
 
     /// Returns the description for screen readers.
     pub(super) fn description(&self) -> String {
-        let row = |estimate: &Estimate| format!("{}: {}", estimate.label, figures(estimate));
+        let row = |estimate: &Estimate| format!("{}: {}", estimate.label, figures(estimate, self.quantity.is_ratio()));
         let rows: Vec<String> = self.estimates().take(60).map(row).collect();
         let more = if self.estimates().count() > rows.len() { "; more in the table" } else { "" };
         crate::text::plain(&format!("{} {}: {}{more}.", self.caption(), self.figures_heading(), rows.join("; ")), usize::MAX)
@@ -143,10 +143,32 @@ impl Forest<'_> {
 }
 
 /// Formats a row's median and interval: `0.96 [0.86, 1.08]`.
-pub(super) fn figures(estimate: &Estimate) -> String {
+pub(super) fn figures(estimate: &Estimate, is_ratio: bool) -> String {
     let [low, high] = estimate.ends;
-    let show = |x: f64| shown(x, high - low);
+    let show = |x: f64| if is_ratio { ratio(x, high - low) } else { shown(x, high - low) };
     format!("{} [{}, {}]", show(estimate.median), show(low), show(high))
+}
+
+/// Formats a ratio with two significant digits at least, and never as 1 unless it is 1: a bound on the other side of 1 is another result.
+pub(super) fn ratio(x: f64, width: f64) -> String {
+    let text = shown(x, width);
+    if !(x > 0.0 && x < 1e6) {
+        return text;
+    }
+    let least = match x {
+        x if x >= 100.0 => 0,
+        x if x >= 10.0 => 1,
+        x if x >= 1.0 => 2,
+        x => (1.0 - libm::log10(x).floor()).min(9.0) as usize,
+    };
+    let of_width = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let at = |decimals: usize| format!("{x:.decimals$}");
+    let is_one = |text: &str| text.parse() == Ok(1.0) && x != 1.0;
+    let mut decimals = least.max(of_width);
+    while decimals < 9 && is_one(&at(decimals)) {
+        decimals += 1;
+    }
+    at(decimals)
 }
 
 /// Formats a figure with the decimals that an interval of this width needs, two at least.

@@ -125,7 +125,7 @@ fn drawn(of: &Forest<'_>, layout: &Layout, scale: &Scale, labels: &Labels, index
             }
             ForestRow::Estimate(estimate) => {
                 (marks(layout, scale, estimate, line))
-                (figure(layout.figures, "figure", &figures(estimate)))
+                (figure(layout.figures, "figure", &figures(estimate, of.quantity.is_ratio())))
                 @if let Some(right) = layout.above { (figure(right, "figure", &estimate.above.map_or_else(|| "-".to_owned(), probability))) }
                 @if let Some(right) = layout.noise { (figure(right, "quiet", &estimate.noise.map_or_else(|| "unknown".to_owned(), format_noise_share))) }
             }

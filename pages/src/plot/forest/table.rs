@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rows::{Estimate, Forest, ForestRow, figures, probability, shown};
+use super::rows::{Estimate, Forest, ForestRow, figures, probability, ratio, shown};
 use crate::ends::headings;
 use crate::plot::format_noise_share;
 use crate::table::{Cell, Table};
@@ -23,8 +23,9 @@ impl ForestTable<'_, '_> {
             let cells = of.rows.iter().map(|row| row.estimate().map_or_else(|| blank(row, heading, of), cell));
             table.push(heading, cells);
         };
+        let show = if of.quantity.is_ratio() { ratio } else { shown };
         let figure =
-            |estimate: &Estimate, x: f64| Cell::figure(&Value::from(x), |x| shown(x, estimate.ends[1] - estimate.ends[0]));
+            |estimate: &Estimate, x: f64| Cell::figure(&Value::from(x), |x| show(x, estimate.ends[1] - estimate.ends[0]));
         let half =
             |estimate: &Estimate, end: usize| estimate.half.map_or_else(|| Cell::number("-"), |ends| figure(estimate, ends[end]));
         push(&of.quantity.short, &|estimate| figure(estimate, estimate.median));
@@ -62,7 +63,7 @@ impl ForestTable<'_, '_> {
                     continue;
                 }
                 ForestRow::Reference(_) => (self.reference(), None),
-                ForestRow::Estimate(estimate) => (figures(estimate), estimate.above),
+                ForestRow::Estimate(estimate) => (figures(estimate, of.quantity.is_ratio()), estimate.above),
             };
             let mut cells = vec![plain(&name, usize::MAX), shown];
             if of.has_above() {

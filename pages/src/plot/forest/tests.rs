@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-use super::rows::{probability, shown};
+use super::rows::{probability, ratio, shown};
 use super::*;
 
 fn estimate(label: &str, figures: [f64; 3]) -> Estimate {
@@ -124,5 +124,10 @@ fn figures_have_the_decimals_that_their_interval_needs() {
         ("0.96".to_owned(), "1.003".to_owned(), "0.00".to_owned(), "−0.25".to_owned())
     );
     assert_eq!((shown(12_345.6, 3_000.0), shown(f64::NAN, 1.0)), ("12346".to_owned(), "-".to_owned()));
+    // Ratios keep two digits, and a bound beside 1 is not rounded onto it.
+    assert_eq!(
+        [ratio(35.0, 1500.0), ratio(0.8, 1500.0), ratio(0.0004, 0.02), ratio(0.996, 0.3), ratio(1.0, 0.3), ratio(0.9634, 0.22)],
+        ["35.0", "0.80", "0.00040", "0.996", "1.00", "0.96"]
+    );
     assert_eq!([0.0, 0.29, 1.0].map(probability), ["<0.01", "0.29", ">0.99"]);
 }

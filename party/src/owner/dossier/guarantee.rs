@@ -8,7 +8,7 @@ use super::topic::Topic;
 use crate::config::PartyConfig;
 use crate::ledger_views::Report;
 use crate::owner::figure::figure;
-use crate::owner::odds::{of_100, right_guess};
+use crate::owner::odds::{between, of_100, right_guess};
 use crate::owner::text::unit_of_privacy;
 
 pub(super) fn topics(config: &PartyConfig, report: &Report) -> Vec<Topic> {
@@ -18,8 +18,9 @@ pub(super) fn topics(config: &PartyConfig, report: &Report) -> Vec<Topic> {
 fn variant(config: &PartyConfig, report: &Report) -> Topic {
     let mu = report.mu_squared_budget.sqrt();
     let who = if config.budget.unit.records_per_person().is_some() { "person" } else { "row" };
+    let between = between(config.budget.unit);
     let guess = format!(
-        "of 100 guesses between two contents of one {who}, at most {} are right once the whole budget is spent; 50 without any release",
+        "of 100 guesses {between} of one {who}, at most {} are right once the whole budget is spent; 50 without any release",
         of_100(right_guess(mu) + report.delta_reserve)
     );
     let (epsilon, delta) = (figure(report.epsilon_budget), figure(report.delta_promised));
@@ -43,7 +44,7 @@ fn unit(config: &PartyConfig) -> Topic {
             "addition or removal of one unit: the number of units is protected (unbounded differential privacy)"
         }
     };
-    let several = "a person with records at several owners is protected by each owner's own budget; the squares of mu add";
+    let several = "a person with records at several owners is protected by each owner's own budget; the squares of mu add, and over the one sum of a masked job mu itself";
     Topic {
         heading: "Unit of privacy and adjacency",
         facts: vec![
@@ -106,11 +107,16 @@ fn composition(report: &Report) -> Topic {
 }
 
 fn trust(config: &PartyConfig, report: &Report) -> Topic {
+    let has_masked = config.secure.allow || report.if_all_collude.is_some();
+    let against = match has_masked {
+        false => "the coordinator, all analysts and all other owners, together: the guarantee holds against all of them",
+        true => {
+            "the coordinator, all analysts, and of the other owners as many as a masked job states; should more collude, each charge of such a job \
+             counts for more, up to the limit below"
+        }
+    };
     let mut facts = vec![
-        fact(
-            "not trusted",
-            "the coordinator, all analysts and all other owners, together: the guarantee holds against all of them",
-        ),
+        fact("not trusted", against),
         fact("trusted", "this machine, its operators and the software's trusted crates, privacy and vault"),
     ];
     match (config.secure.allow, config.secure.max_epsilon_if_all_collude) {

@@ -5,7 +5,7 @@ use conclave_pages::moment::stored;
 
 use crate::config::PartyConfig;
 use crate::owner::jobs::JobView;
-use crate::owner::odds::{of_100, right_guess};
+use crate::owner::odds::{between, of_100, right_guess};
 use crate::owner::papers::Papers;
 use crate::owner::scale::Scale;
 
@@ -67,8 +67,9 @@ fn risk(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> String {
     let at = |mu_squared: f64, reserve: f64| of_100(right_guess(mu_squared.sqrt()) + reserve);
     let report = facts.report;
     let (spent, reserve) = (job.spent().mu_squared(), report.delta_reserve_spent);
+    let between = between(config.budget.unit);
     format!(
-        "of 100 guesses between two contents of one {who}, at most {} are right after this job's releases so far, {} after those of all \
+        "of 100 guesses {between} of one {who}, at most {} are right after this job's releases so far, {} after those of all \
          jobs, {} were the whole budget spent; 50 without any",
         at(spent, if spent > 0.0 { reserve } else { 0.0 }),
         at(report.mu_squared_spent, reserve),

@@ -67,7 +67,7 @@ fn a_job_is_summarised_in_plain_words() {
         "alice wants to know how age and bmi go with sick, over your records and those of b and c together",
         "No record leaves. Sums over all your rows leave with random noise added, in at most 11 answers.",
         "a patient with several rows is protected less",
-        "For a patient with records at all 3 owners: at most",
+        "For a patient with one row at each of 3 owners, all of whom spend as much: at most",
     ] {
         assert!(three.contains(part), "{part} is not in {three}");
     }
