@@ -30,7 +30,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let set = std::env::var("CONCLAVE_COMMIT").ok().filter(|commit| is_plain(commit));
     let commit = set.or_else(of_checkout).unwrap_or_else(|| "not known".to_owned());
-    println!("cargo:rustc-env=CONCLAVE_BUILD_COMMIT={commit}");
+    println!("cargo:rustc-env=BUILD_COMMIT={commit}");
 }
 
 /// Returns true for a value that fits one line of the report.

@@ -20,7 +20,7 @@ pub(super) fn digest(source: &str) -> String {
 
 /// Names the program that writes the report, with the commit that it was built from.
 pub(super) fn build() -> Markup {
-    html! { "conclave " (env!("CARGO_PKG_VERSION")) ", commit " code { (env!("CONCLAVE_BUILD_COMMIT")) } "," }
+    html! { "conclave " (env!("CARGO_PKG_VERSION")) ", commit " code { (env!("BUILD_COMMIT")) } "," }
 }
 
 /// States the digest of the job's log, and how an owner obtains its own.

@@ -24,6 +24,6 @@ fn a_report_states_commit_log_and_software() {
     }
     assert!(log_words(None).into_string().contains("not known"));
     assert_eq!(party_software(&[]).into_string(), "not known");
-    let commit = env!("CONCLAVE_BUILD_COMMIT");
+    let commit = env!("BUILD_COMMIT");
     assert!(commit == "not known" || commit.len() >= 7, "{commit}");
 }
