@@ -10,8 +10,9 @@ use ring::rand::SystemRandom;
 
 use super::attempts::Attempts;
 use super::form::{CSRF_FIELD, Fields};
+use super::secret::{equal, hex};
 use super::sessions::Sessions;
-use super::token::{Token, hex};
+use super::token::Token;
 use super::transport::Transport;
 use super::visitor::{Peer, Principal, Visitor};
 
@@ -253,12 +254,6 @@ fn name_of(host: &str) -> String {
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or_default())
-}
-
-/// Compares two texts in constant time.
-pub(super) fn equal(one: &str, other: &str) -> bool {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, other.as_bytes());
-    hmac::verify(&key, one.as_bytes(), hmac::sign(&key, other.as_bytes()).as_ref()).is_ok()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod form;
 mod guard;
 mod login;
 mod once;
+mod secret;
 mod sessions;
 mod site;
 mod token;

@@ -8,8 +8,7 @@ use std::path::Path;
 
 use ring::hmac;
 
-use super::guard::equal;
-use super::token::{hex, random, read_text};
+use super::secret::{equal, hex, random, read_text};
 use crate::clock::Clock;
 
 /// Lifetime of a link in milliseconds.

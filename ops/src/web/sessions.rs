@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::token;
+use super::secret;
 
 /// Maximum number of sessions; a new one displaces the oldest.
 const MAX_SESSIONS: usize = 32;
@@ -35,7 +35,7 @@ impl Sessions {
         {
             self.open.remove(&oldest);
         }
-        let (id, csrf) = (token::random()?, token::random()?);
+        let (id, csrf) = (secret::random()?, secret::random()?);
         self.open.insert(id.clone(), Session { start: now, csrf });
         Ok(id)
     }

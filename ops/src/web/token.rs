@@ -1,22 +1,19 @@
 //! The token for a daemon's pages, in a file that only the daemon's user may read.
 
 use std::fs::OpenOptions;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use ring::hmac;
-use ring::rand::{SecureRandom, SystemRandom};
+use ring::rand::SystemRandom;
 
 use super::once::Links;
+use super::secret::{hex, random, read_text};
 use crate::clock::Clock;
 
-/// Number of random bytes in a token: 256 bits.
-const BYTES: usize = 32;
 /// Minimum length of a token written by an operator.
 const MIN_LENGTH: usize = 32;
-/// Maximum number of bytes read from a token file.
-const MAX_FILE_BYTES: u64 = 1024;
 
 /// A token, stored only as a keyed digest, so that the time of a comparison reveals nothing about it.
 #[derive(Debug)]
@@ -82,39 +79,6 @@ fn create(path: &Path) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Reads a token file, which only its user may read.
-pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
-    let file = std::fs::File::open(path)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = file.metadata()?.permissions().mode();
-        if mode & 0o077 != 0 {
-            return Err(std::io::Error::other(format!(
-                "others may read this token (mode {:o}): chmod 600, and delete it if somebody may have read it",
-                mode & 0o777
-            )));
-        }
-    }
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// Draws 256 random bits in hexadecimal.
-///
-/// # Errors
-/// A failure of the system's random number generator.
-pub(super) fn random() -> Result<String, String> {
-    let mut bytes = [0; BYTES];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system's random number generator failed".to_owned())?;
-    Ok(hex(&bytes))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -126,7 +90,7 @@ mod tests {
         let path = folder.path().join("token");
         let token = Token::load_or_create(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text.trim().len(), 2 * BYTES);
+        assert_eq!(text.trim().len(), 64);
         assert!(token.matches(&text) && Token::load_or_create(&path).unwrap().matches(text.trim()));
         assert_eq!(token.mark, Token::load_or_create(&path).unwrap().mark);
         for wrong in ["", "x", &text[1..], &format!("{}0", text.trim())] {

@@ -176,7 +176,8 @@ mod tests {
             "class=\"hatch h1\"".to_owned(),
             "&lt;a&gt;".to_owned(),
             "wire &amp; queues, median ms".to_owned(),
-            "<td class=\"n\">3.000</td><td class=\"n\">6.000</td>".to_owned(),
+            ">3.000</td>".to_owned(),
+            ">6.000</td>".to_owned(),
             "role=\"img\"".to_owned(),
             "milliseconds, medians".to_owned(),
         ] {

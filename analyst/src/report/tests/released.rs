@@ -20,6 +20,9 @@ fn run(adequate: bool) -> Run {
     let stage = |share: f64, sd: f64, last: bool| json!({"theta": vec![0.0; parameters], "share": share, "mean": vec![0.3; parameters], "sd": vec![sd; parameters], "last": last});
     run.result["releases"] = json!([stage(0.1, 0.6, false), stage(0.9, 0.06, true)]);
     run.result["conditional_on"] = json!("noisy_release");
+    if !adequate {
+        run.result["verdict"] = json!({"grade": "not_usable", "reasons": ["the information is <b>noise"]});
+    }
     run.result["adequacy"] =
         json!({"adequate": adequate, "rho_h": {"value": 1.7, "limit": 1.0}, "reasons": ["the information is <b>noise"]});
     run.result["surrogate"] = json!(null);
