@@ -111,7 +111,7 @@ fn trust(config: &PartyConfig, report: &Report) -> Topic {
     let against = match has_masked {
         false => "the coordinator, all analysts and all other owners, together: the guarantee holds against all of them",
         true => {
-            "the coordinator, all analysts, and of the other owners as many as a masked job states; should more collude, each charge of such a job \
+            "the coordinator, all analysts, and at most the number of other owners that a masked job states; should more collude, each charge of such a job \
              counts for more, up to the limit below"
         }
     };
