@@ -24,7 +24,7 @@ fn a_budget_that_ends_ends_the_job_cleanly() {
     let sampler = "chains = 4\ndraws = 100000\nwarmup = 2\nseed = 5\nforce = true\nproposal = { kind = \"guided\", radius = 0.08 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
     let job = cluster.write_job(&study::job(&names, sampler, "epsilon = 300\ndelta = 1e-6"));
-    let output = cluster.run(&["submit", &job, "--wait", "--json"]);
+    let output = cluster.run(&["submit", &job, "--wait", "--json", "--allow-inadequate"]);
     assert_eq!(output.status.code(), Some(0), "{}", crate::stderr(&output));
     let result = json(std::str::from_utf8(&output.stdout).expect("UTF-8"));
     let id = result["job"].as_str().expect("an id");

@@ -61,7 +61,7 @@ fn only_term_and_int_end_a_daemon() {
 fn a_configuration_is_reloaded_as_far_as_possible() {
     let cluster = cluster();
     let job = cluster.write_job(&study::job(&["a"], SAMPLER, PRIVACY));
-    let submitted = || cluster.run(&["submit", &job, "--wait", "--json"]).status.code();
+    let submitted = || cluster.run(&["submit", &job, "--wait", "--json", "--allow-inadequate"]).status.code();
     assert_eq!(submitted(), Some(0));
 
     // The policy: a model that is no longer admitted.
@@ -132,7 +132,7 @@ fn a_closed_pipe_is_no_error() {
         &["__party", "doctor", "--help"],
         &["jobs"],
         &["jobs", "--json"],
-        &["summary", &id],
+        &["summary", &id, "--allow-inadequate"],
         &["account", "--help"],
     ] {
         let mut child = cluster.start(args);

@@ -5,9 +5,10 @@
 
 mod guarantee;
 mod operation;
+mod registry;
 mod topic;
 
-use conclave_pages::document::{Block, Fact, fact};
+use conclave_pages::document::Block;
 use conclave_pages::moment::stored;
 use conclave_pages::short_id::{first, shortest};
 use conclave_pages::table::{Cell, Table};
@@ -33,6 +34,15 @@ pub(crate) fn dossier(config: &PartyConfig, now: &str) -> Result<Vec<Block>, Sta
     Ok(blocks(config, &report, &papers, &all, now))
 }
 
+/// Returns the entry for a public registry of deployments, as YAML.
+///
+/// # Errors
+/// Those of [`dossier`].
+pub(crate) fn registry_entry(config: &PartyConfig, now: &str) -> Result<String, StartError> {
+    let report = report_kept(&config.ledger_settings())?;
+    Ok(registry::entry(config, &report, &Papers::read(config)?, now))
+}
+
 fn blocks(config: &PartyConfig, report: &Report, papers: &Papers, jobs: &[JobView], now: &str) -> Vec<Block> {
     let scale = Scale::new(report, config);
     let mut blocks = vec![
@@ -53,7 +63,11 @@ fn blocks(config: &PartyConfig, report: &Report, papers: &Papers, jobs: &[JobVie
     blocks.extend(jobs_table(config, jobs));
     blocks.extend([
         Block::Section("Entry for a registry of deployments".to_owned()),
-        Block::Facts(registry(config, report, papers)),
+        Block::Text(
+            "In the format of the public registry of deployments of differential privacy (OpenDP). Complete the empty fields before it is sent."
+                .to_owned(),
+        ),
+        Block::Verbatim(registry::entry(config, report, papers, now)),
     ]);
     blocks.push(Block::Section("Signatures".to_owned()));
     blocks.push(Block::Signatures(vec!["Security: name, place, date".to_owned(), "Ethics: name, place, date".to_owned()]));
@@ -80,25 +94,6 @@ fn jobs_table(config: &PartyConfig, jobs: &[JobView]) -> Vec<Block> {
         ],
     );
     vec![heading, Block::Table(table), Block::Text("Check again: conclave-party jobs; conclave-party statement JOB.".to_owned())]
-}
-
-/// Returns the particulars that public registries of deployments ask for.
-fn registry(config: &PartyConfig, report: &Report, papers: &Papers) -> Vec<Fact> {
-    let unit = config.budget.unit;
-    let bound = unit.records_per_person().map_or_else(|| "1 row".to_owned(), |limit| format!("at most {limit} rows of a person"));
-    vec![
-        fact("data curator", &papers.organisation),
-        fact("intended use", "Bayesian inference for approved analyses, over several data owners"),
-        fact("privacy loss", format!("epsilon {}, delta {}", figure(report.epsilon_budget), figure(report.delta_promised))),
-        fact("variant", "Gaussian differential privacy, converted exactly to (epsilon, delta)"),
-        fact("unit of privacy", if unit.records_per_person().is_some() { "person" } else { "row" }),
-        fact("contribution bound", bound),
-        fact("neighbouring data", unit.adjacency.as_str()),
-        fact("model", "central at this owner; adaptive queries under one filter; distributed over owners"),
-        fact("mechanism", "discrete Gaussian noise on integer sums"),
-        fact("period", format!("from {}, without end and without refill", stored(&report.created))),
-        fact("software", papers.software),
-    ]
 }
 
 #[cfg(test)]

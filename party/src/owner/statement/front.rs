@@ -68,10 +68,15 @@ fn risk(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> String {
     let report = facts.report;
     let (spent, reserve) = (job.spent().mu_squared(), report.delta_reserve_spent);
     let between = between(config.budget.unit);
+    let most = facts
+        .worst
+        .filter(|_| job.is_live())
+        .map(|worst| format!(", {} if it uses everything that it may", at(worst.job_mu_squared, report.delta_reserve)));
     format!(
-        "of 100 guesses {between} of one {who}, at most {} are right after this job's releases so far, {} after those of all \
-         jobs, {} were the whole budget spent; 50 without any",
+        "of 100 guesses {between} of one {who}, at most {} are right after this job's releases so far{}, {} after those of all jobs so far, \
+         {} were the whole budget spent; 50 without any",
         at(spent, if spent > 0.0 { reserve } else { 0.0 }),
+        most.unwrap_or_default(),
         at(report.mu_squared_spent, reserve),
         at(report.mu_squared_budget, report.delta_reserve)
     )

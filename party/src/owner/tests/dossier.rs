@@ -54,3 +54,25 @@ fn undeclared_releases_are_said_to_be_undeclared() {
     let text = markdown(&dossier(&config, "2026-03-04T00:00:00Z").unwrap());
     assert!(text.contains("none: \\`other\\_releases\\` in party.toml") && text.contains("No job has been submitted"), "{text}");
 }
+
+/// The entry is YAML whose quoted texts no name can leave; figures are those of the budget.
+#[test]
+fn a_registry_gets_the_budget_and_what_is_not_known_stays_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path(), "organisation = \"A: \\\"x\\\"\\n- y\"\n");
+    config.ledger_settings().init().unwrap();
+    let text = registry_entry(&config, "2026-03-04T00:00:00Z").unwrap();
+    for part in [
+        "url_slug: \"hospital-a\"\ndeployment:\n  basic:\n",
+        "publication_date: \"2026-03-04\"",
+        "data_curator_name: \"A: \\\"x\\\"\\n- y (party hospital-a)\"",
+        "privacy_unit: \"Record-level\"",
+        "      epsilon: 8.0\n      delta: 1.0e-6\n",
+        "data_product_region: \"\"",
+        "status: Draft",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    // Every line is a key, a list item or a section.
+    assert!(text.lines().all(|line| line.trim_start().starts_with("- ") || line.contains(':')), "{text}");
+}
