@@ -162,7 +162,7 @@ pub(crate) async fn submit(client: &mut JobsClient<Channel>, identity: &Identity
     Ok(reply.into_inner().job)
 }
 
-/// How much of a result is printed.
+/// Extent of a printed result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// One JSON object.
@@ -177,7 +177,7 @@ pub(crate) enum Extent {
 pub(crate) struct ResultOptions<'a> {
     /// The connection options for suggested commands.
     pub(crate) options: &'a str,
-    /// How much is printed.
+    /// Extent of the output.
     pub(crate) extent: Extent,
     /// Level of the intervals, other than 90%.
     pub(crate) level: Option<Level>,

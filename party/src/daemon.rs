@@ -227,22 +227,24 @@ const DECISIONS: Duration = Duration::from_millis(500);
 
 /// Notifies the answering thread of every decision by the owner and of every end of a permit, and whenever the version can't be read.
 async fn watch_decisions(store: ConsentStore, permits: Permits, answers: AnswerHandle) {
-    let mut seen = None;
+    let (mut seen, mut due) = (None, false);
     let mut tick = tokio::time::interval(DECISIONS);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
         let version = store.version().ok();
         let is_new = version.is_none() || version != seen;
-        // Without the permits no decision is passed on: an approval must not open a job whose last day is not known.
-        if is_new && let Err(e) = permits.refresh() {
+        let unread = if is_new { permits.refresh().err() } else { None };
+        // A permit that is known ends on its day, whether or not the others can be read.
+        due |= is_new | permits.end_expired();
+        if let Some(e) = unread {
+            // No decision is passed on: an approval must not open a job whose last day is not known.
             tracing::error!("permits can't be read, and are read again: {e}");
             continue;
         }
-        let ended = permits.end_expired();
-        if (is_new || ended) && answers.consent_changed().await.is_err() {
+        if due && answers.consent_changed().await.is_err() {
             return;
         }
-        seen = version;
+        (seen, due) = (version, false);
     }
 }
