@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use conclave_party::ledger_views::export::{Checked, check};
+use conclave_common::text::one_line;
+use conclave_party::ledger_views::export::{Checked, Late, check};
 use conclave_privacy::accounting::{Budget, gaussian_dp};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::Role;
@@ -24,6 +25,7 @@ use crate::output::show;
 /// carries the hash of the one before); every charge follows from its sensitivity and noise; the running totals add up
 /// and stay within the budget; every released number has its own charge; and the party's key has signed the whole file.
 /// With --ca, the consortium's CA must also have signed the party's certificate, valid at the time of the export.
+/// Charges after the last day of an owner's permit are named; with --decisions, so is every permit that differs there.
 #[derive(Args)]
 pub(crate) struct VerifyLedgerArgs {
     /// The exported ledger
@@ -32,6 +34,9 @@ pub(crate) struct VerifyLedgerArgs {
     /// The consortium's CA certificate, to check the signer's certificate with
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
+    /// A copy of the owner's file of decisions, to compare its permits with those in the ledger
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -82,14 +87,28 @@ fn print_report(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault>
         None => "its certificate was not checked against a CA (--ca ca.pem)",
     };
     let Budget { epsilon: of, delta, unit, .. } = budget;
-    let text = format!(
+    let id = |seq: u64| state.job_at(seq).map_or_else(|| format!("entered as {seq}"), |job| job.id.clone());
+    let late = checked.permits.late(id);
+    let differences = args.decisions.as_deref().map(|file| checked.permits.differences(file, id)).transpose();
+    let differences = differences.map_err(|why| Fault::new(ErrorCode::InvalidInput, why))?;
+    let after = |late: &Late| {
+        let Late { job, last_day, charges, first } = late;
+        format!(
+            "WARNING: job {job} was charged {charges} times after the last day of its permit, {last_day} (UTC), first at {first}"
+        )
+    };
+    let mut warnings: Vec<String> = late.iter().map(after).collect();
+    warnings.extend(differences.iter().flatten().map(|difference| format!("WARNING: {difference}")));
+    let mut text = format!(
         "The ledger of party {party} is valid: {entries} entries, {queries} numbers charged and {released} released, in {} jobs.\n\
          Spent: epsilon = {epsilon:.6} of {of} at delta = {delta}, mu^2 = {mu_squared:.6}; protects one {unit}.\n\
          Head: entry {entries}, {head}\n\
          Signed by {party}; {certificate}.",
         jobs.len()
     );
+    warnings.iter().for_each(|warning| text += &format!("\n{}", one_line(warning)));
     let object = json!({
+        "charged_after_permit": late, "permits_that_differ": differences,
         "party": party, "entries": entries, "head": head, "jobs": jobs, "queries": queries, "released": released,
         "mu_squared_spent": mu_squared, "epsilon_spent": epsilon, "epsilon_budget": of, "delta": delta, "unit": unit.to_string(),
         "certificate_checked": args.ca.is_some(),

@@ -23,7 +23,7 @@ use crate::presence::{Announcement, BEAT};
 use crate::reload::{self, Reload};
 use crate::reply_delay::SandboxMeter;
 use conclave_ops::private_files;
-use conclave_vault::answer::thread::AnswerHandle;
+use conclave_vault::answer::thread::{AnswerHandle, Command};
 use conclave_vault::answer::{Answerer, Secrecy, thread};
 use conclave_vault::config::{Approve, ReplyDelay};
 use conclave_vault::consent::ConsentStore;
@@ -163,8 +163,9 @@ pub(crate) async fn run_reloading(
     let presence = Announcement::new(&config.ledger);
     let answerer = answerer.observed_by(Box::new(presence.clone()));
     let decisions = ConsentStore::open(&config.ledger)?;
-    // Before anything is answered: what expired while the party was away is withdrawn.
+    // Before anything is answered: a job whose permit expired while the party was away is not opened.
     let permits = Permits::open(&config.ledger)?;
+    let answerer = answerer.permitted_by(Box::new(permits.clone()));
     let (answers, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
     let operations = operations.show(presence.meters(), answers.clone(), &config.ledger);
     let mut tasks = JoinSet::new();
@@ -235,14 +236,19 @@ async fn watch_decisions(store: ConsentStore, permits: Permits, answers: AnswerH
         let version = store.version().ok();
         let is_new = version.is_none() || version != seen;
         let unread = if is_new { permits.refresh().err() } else { None };
+        due |= is_new;
         // A permit that is known ends on its day, whether or not the others can be read.
-        due |= is_new | permits.end_expired();
+        for (job, why) in permits.lapsed() {
+            if answers.send(Command::Lapse(job, why.to_string())).await.is_err() {
+                return;
+            }
+        }
         if let Some(e) = unread {
             // No decision is passed on: an approval must not open a job whose last day is not known.
             tracing::error!("permits can't be read, and are read again: {e}");
             continue;
         }
-        if due && answers.consent_changed().await.is_err() {
+        if due && answers.send(Command::Consent).await.is_err() {
             return;
         }
         (seen, due) = (version, false);

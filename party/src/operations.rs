@@ -14,7 +14,7 @@ use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::meters::{Meters, PartyPage};
 use crate::page;
-use conclave_vault::answer::thread::AnswerHandle;
+use conclave_vault::answer::thread::{AnswerHandle, Command};
 use conclave_vault::ledger::LONG_LOG;
 
 /// Interval between measurements of sizes on the disk, and between attempts to empty a long log of the ledger.
@@ -92,7 +92,7 @@ async fn note_sizes(answers: AnswerHandle, ledger: PathBuf) {
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        if answers.note_sizes().await.is_err() {
+        if answers.send(Command::Sizes).await.is_err() {
             return;
         }
         // Not on the answering thread: it looks at every process of this machine.

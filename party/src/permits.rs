@@ -1,41 +1,47 @@
-//! Ends jobs whose permit has expired: their queries are refused before they reach the vault, and the consent is withdrawn durably.
+//! Ends jobs whose permit has expired: they are neither opened nor charged while it has, and are let go. The owner's consent stays.
 //!
-//! A withdrawn consent is never given again, so a clock that is set back later reopens nothing. Within a process the clock never runs
-//! back, and it starts no earlier than the newest entry of the ledger.
+//! Both copies of a permit count, that in the file of decisions and that in the ledger. Within a process the clock never runs back, and it
+//! is never behind what the ledger has settled: so a clock that is set back later reopens nothing. Should a clock have run ahead instead,
+//! the owner confirms the right time (`conclave-party confirm-clock`), and the permits hold again.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conclave_ops::Clock;
-use conclave_vault::consent::{ConsentStore, Decider, Standing};
+use conclave_vault::consent::{ConsentStore, Standing};
+use conclave_vault::ports::Permission;
 
 use crate::error::StartError;
-use crate::ledger_views::latest_entry_ms;
-use crate::owner::permit::{PermitError, check_stored};
+use crate::ledger_views::{approvals, settled_ms};
+use crate::owner::permit::PermitError;
+use crate::owner::terms::Terms;
 
 /// The permits of approved jobs. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Permits(Arc<Shared>);
 
 struct Shared {
-    /// Held while the file is read or written.
+    ledger: PathBuf,
+    /// Held while the file is read.
     store: Mutex<ConsentStore>,
-    /// Permits of approved jobs, as stored. Never locked while a file is read or written.
-    of_job: Mutex<HashMap<String, String>>,
+    /// The terms of approved jobs. Never locked while a file is read.
+    of_job: Mutex<HashMap<String, Terms>>,
+    /// Jobs whose permit has ended, and differences that have been logged: each is reported once.
+    reported: Mutex<HashSet<String>>,
     /// The latest time that was seen, Unix time in milliseconds.
     latest_ms: AtomicI64,
     clock: fn() -> i64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is a single assignment or a transaction, so the content is usable even after a panic of a holder.
+    // Every change is a single assignment, so the content is usable even after a panic of a holder.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Permits {
-    /// Reads the permits beside a ledger, and withdraws the consent to every job whose permit has expired.
+    /// Reads the permits beside a ledger and in it.
     ///
     /// # Errors
     /// Fails if the decisions or the ledger can't be read.
@@ -49,14 +55,15 @@ impl Permits {
     /// As [`Permits::open`].
     pub(crate) fn with_clock(ledger: &Path, clock: fn() -> i64) -> Result<Self, StartError> {
         let shared = Shared {
+            ledger: ledger.to_owned(),
             store: Mutex::new(ConsentStore::open(ledger)?),
             of_job: Mutex::default(),
-            latest_ms: AtomicI64::new(latest_entry_ms(ledger)?),
+            reported: Mutex::default(),
+            latest_ms: AtomicI64::new(settled_ms(ledger)?),
             clock,
         };
         let permits = Self(Arc::new(shared));
         permits.refresh()?;
-        permits.end_expired();
         Ok(permits)
     }
 
@@ -65,44 +72,61 @@ impl Permits {
         self.0.latest_ms.fetch_max(now, Ordering::Relaxed).max(now)
     }
 
-    /// Reads the permits of all approved jobs again.
+    /// Reads the permits of all approved jobs again. A difference between both copies of a permit is logged.
     ///
     /// # Errors
-    /// Fails if the decisions can't be read; the known permits stay.
+    /// Fails if the decisions or the ledger can't be read; the known permits stay.
     pub(crate) fn refresh(&self) -> Result<(), StartError> {
         let requests = lock(&self.0.store).requests()?;
+        let mut entered = approvals(&self.0.ledger)?;
         let approved = requests.into_iter().filter(|request| request.standing() == Standing::Approved);
-        let permits = approved.filter_map(|request| Some((request.job, request.permit?))).collect();
-        *lock(&self.0.of_job) = permits;
+        let of_job: HashMap<String, Terms> = approved
+            .map(|request| {
+                let terms = Terms::new(&request, entered.remove(&request.job));
+                (request.job, terms)
+            })
+            .collect();
+        for (job, terms) in &of_job {
+            for difference in terms.disagreements() {
+                if lock(&self.0.reported).insert(format!("{job} {difference}")) {
+                    tracing::error!(%job, "{difference}");
+                }
+            }
+        }
+        *lock(&self.0.of_job) = of_job;
         Ok(())
     }
 
-    /// Checks a job's permit. Reads no file.
+    /// Checks a job's permit. Reads no file: a job that is not known yet has none.
     ///
     /// # Errors
     /// [`PermitError::Expired`], [`PermitError::Unreadable`].
     pub(crate) fn check(&self, job: &str) -> Result<(), PermitError> {
         let now = self.now_ms();
-        lock(&self.0.of_job).get(job).map_or(Ok(()), |permit| check_stored(permit, now))
+        lock(&self.0.of_job).get(job).map_or(Ok(()), |terms| terms.check(now))
     }
 
-    /// Withdraws the consent to every job whose permit has expired, and returns true if there was one. Blocks: it writes a file.
-    pub(crate) fn end_expired(&self) -> bool {
+    /// Returns the jobs whose permit has ended since the last call, each with the reason.
+    pub(crate) fn lapsed(&self) -> Vec<(String, PermitError)> {
         let now = self.now_ms();
-        let over = |(job, permit): (&String, &String)| Some((job.clone(), check_stored(permit, now).err()?));
-        let expired: Vec<(String, PermitError)> = lock(&self.0.of_job).iter().filter_map(over).collect();
-        for (job, why) in &expired {
-            let withdrawn = lock(&self.0.store).decide(job, Standing::Revoked, Decider::Policy, &why.to_string());
-            match withdrawn {
-                // The permit stays known: queries that are on their way are refused by it.
-                Ok(()) => tracing::warn!(%job, code = why.code(), "the consent is withdrawn: {why}"),
-                Err(e) if e.is_input() => {}
-                Err(e) => {
-                    tracing::error!(%job, code = why.code(), "{why}; its queries are refused, but this can't be recorded: {e}")
-                }
-            }
+        let over = |(job, terms): (&String, &Terms)| Some((job.clone(), terms.check(now).err()?));
+        let ended: Vec<(String, PermitError)> = lock(&self.0.of_job).iter().filter_map(over).collect();
+        let mut reported = lock(&self.0.reported);
+        ended.into_iter().filter(|(job, _)| reported.insert(job.clone())).collect()
+    }
+}
+
+/// The vault asks before it opens a job, and before each charge.
+impl Permission for Permits {
+    fn check(&self, job: &str) -> Result<(), String> {
+        // A job that was approved a moment ago may not have been read yet.
+        if !lock(&self.0.of_job).contains_key(job) {
+            self.refresh().map_err(|e| {
+                tracing::error!(%job, "permits can't be read: {e}");
+                PermitError::Unread.to_string()
+            })?;
         }
-        !expired.is_empty()
+        Permits::check(self, job).map_err(|why| why.to_string())
     }
 }
 
@@ -112,7 +136,8 @@ mod tests {
     use std::cell::Cell;
     use std::path::PathBuf;
 
-    use conclave_vault::ledger::Ledger;
+    use conclave_vault::consent::Decider;
+    use conclave_vault::ledger::{JobEntry, Ledger};
     use conclave_vault::testing::{JOB, MEAN_TOML, budget, entry, open_request};
     use sha2::{Digest, Sha256};
 
@@ -159,46 +184,47 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_job_is_refused_and_withdrawn_for_good() {
+    fn an_expired_job_is_refused_and_its_consent_stays() {
         let fixture = Fixture::new();
         let permits = Permits::with_clock(&fixture.ledger, now).unwrap();
+        let gate: &dyn Permission = &permits;
         NOW.set(fixture.end - 1);
-        assert_eq!((permits.check(JOB), permits.end_expired(), permits.check("other")), (Ok(()), false, Ok(())));
+        assert_eq!((permits.check(JOB), permits.lapsed(), permits.check("other")), (Ok(()), Vec::new(), Ok(())));
+        assert_eq!((gate.check(JOB), gate.check("other")), (Ok(()), Ok(())));
         NOW.set(fixture.end);
         assert_eq!(permits.check(JOB).unwrap_err().code(), "permit_expired");
-        assert!(permits.end_expired());
-        let request = ConsentStore::open(&fixture.ledger).unwrap().request(JOB).unwrap();
-        let decided = request.decided.unwrap();
-        assert_eq!((decided.standing, decided.decider.as_str()), (Standing::Revoked, "policy"));
-        assert!(decided.reason.starts_with("permit_expired: ") && request.permit.unwrap().contains("EC 1"), "{}", decided.reason);
-        // A clock that is set back reopens nothing, in this process and in the next.
+        assert!(gate.check(JOB).unwrap_err().starts_with("permit_expired: "));
+        let lapsed = permits.lapsed();
+        assert_eq!((lapsed.len(), lapsed[0].0.as_str(), lapsed[0].1.code()), (1, JOB, "permit_expired"));
+        assert!(permits.lapsed().is_empty(), "it is reported twice");
+        assert_eq!(fixture.standing(), Standing::Approved);
+        // A clock that is set back reopens nothing in this process.
         NOW.set(fixture.end - 5 * DAY_MS);
         assert!(permits.check(JOB).is_err());
-        drop(permits);
-        Permits::with_clock(&fixture.ledger, now).unwrap();
-        assert_eq!(fixture.standing(), Standing::Revoked);
-        let again = ConsentStore::open(&fixture.ledger).unwrap().decide(JOB, Standing::Approved, Decider::Owner, "");
-        assert!(again.is_err());
     }
 
+    /// The clock starts no earlier than the ledger's entries, unless the owner has confirmed it since.
     #[test]
-    fn a_start_after_the_end_withdraws_the_consent() {
+    fn a_clock_behind_the_ledger_is_not_believed_until_it_is_confirmed() {
         let fixture = Fixture::new();
-        NOW.set(fixture.end + 3 * DAY_MS);
-        Permits::with_clock(&fixture.ledger, now).unwrap();
-        assert_eq!(fixture.standing(), Standing::Revoked);
-    }
-
-    /// The clock starts no earlier than the ledger's newest entry.
-    #[test]
-    fn a_clock_behind_the_ledger_is_not_believed() {
-        let fixture = Fixture::new();
-        let mut ledger = Ledger::open(&fixture.ledger, "hospital-a", &budget()).unwrap();
-        ledger.open_job(&entry("other", budget())).unwrap();
-        ledger.close().unwrap();
+        let enter = |act: &str| {
+            let mut ledger = Ledger::open(&fixture.ledger, "hospital-a", &budget()).unwrap();
+            ledger.enter_act(act, None, "{}").unwrap();
+            ledger.close().unwrap();
+        };
+        enter("note");
         NOW.set(0);
-        let permits = Permits::with_clock(&fixture.ledger, now).unwrap();
-        assert!(permits.now_ms() > Clock::Party.now_ms() - 60_000, "{}", permits.now_ms());
+        let started = Permits::with_clock(&fixture.ledger, now).unwrap();
+        assert!(started.now_ms() > Clock::Party.now_ms() - 60_000, "{}", started.now_ms());
+        // Entries of a clock that ran ahead by years: the permit has ended, until the owner confirms the clock.
+        let ahead = "UPDATE events SET time_ms = ?1 WHERE kind = 'note'";
+        rusqlite::Connection::open(&fixture.ledger).unwrap().execute(ahead, [fixture.end + 4000 * DAY_MS]).unwrap();
+        NOW.set(fixture.end - 1);
+        assert!(Permits::with_clock(&fixture.ledger, now).unwrap().check(JOB).is_err());
+        let clock = "INSERT INTO events (seq, time_ms, kind, job, body, hash) VALUES (1000, ?1, 'clock', 0, '{}', x'00')";
+        rusqlite::Connection::open(&fixture.ledger).unwrap().execute(clock, [fixture.end - 2]).unwrap();
+        let confirmed = Permits::with_clock(&fixture.ledger, now).unwrap();
+        assert_eq!((confirmed.now_ms(), confirmed.check(JOB)), (fixture.end - 1, Ok(())));
     }
 
     #[test]
@@ -208,7 +234,39 @@ mod tests {
             .unwrap()
             .execute("UPDATE decisions SET permit = '{\"until\":\"later\"}'", [])
             .unwrap();
-        Permits::with_clock(&fixture.ledger, now).unwrap();
-        assert_eq!(fixture.standing(), Standing::Revoked);
+        let permits = Permits::with_clock(&fixture.ledger, now).unwrap();
+        assert_eq!(permits.check(JOB).unwrap_err().code(), "permit_unreadable");
+    }
+
+    /// A permit that was removed from the file of decisions, or given a later day there, still ends as the ledger says.
+    #[test]
+    fn the_permit_in_the_ledger_counts_too() {
+        let fixture = Fixture::new();
+        let stored = ConsentStore::open(&fixture.ledger).unwrap().request(JOB).unwrap().permit.unwrap();
+        let approval = format!("{{\"by\":\"owner\",\"permit\":{stored}}}");
+        let mut ledger = Ledger::open(&fixture.ledger, "hospital-a", &budget()).unwrap();
+        ledger.open_job(&JobEntry { approval: Some(&approval), ..entry(JOB, budget()) }).unwrap();
+        ledger.close().unwrap();
+        let decisions = rusqlite::Connection::open(ConsentStore::path_of(&fixture.ledger)).unwrap();
+        for changed in ["NULL", "'{\"until\":\"2999-01-01\"}'"] {
+            decisions.execute(&format!("UPDATE decisions SET permit = {changed}"), []).unwrap();
+            NOW.set(fixture.end - 1);
+            let permits = Permits::with_clock(&fixture.ledger, now).unwrap();
+            assert_eq!(permits.check(JOB), Ok(()));
+            NOW.set(fixture.end);
+            assert_eq!(permits.check(JOB).unwrap_err().code(), "permit_expired", "{changed}");
+        }
+    }
+
+    /// An approval is known before the file is read again: no query slips in between.
+    #[test]
+    fn a_job_that_was_just_approved_is_checked_at_once() {
+        let fixture = Fixture::new();
+        let permits = Permits::with_clock(&fixture.ledger, now).unwrap();
+        let mut store = ConsentStore::open(&fixture.ledger).unwrap();
+        let late = conclave_proto::v1::OpenJob { job: "late".to_owned(), ..open_request(MEAN_TOML) };
+        store.ask(&late, &[7; 32]).unwrap();
+        store.decide_under("late", Standing::Approved, Decider::Policy, "", Some("{\"until\":\"2020-01-01\"}")).unwrap();
+        assert!(Permission::check(&permits, "late").unwrap_err().starts_with("permit_expired: "));
     }
 }

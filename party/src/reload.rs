@@ -11,7 +11,7 @@ use conclave_proto::revoked::RevokedFile;
 
 use crate::config::PartyConfig;
 use crate::link::load_identity;
-use conclave_vault::answer::thread::AnswerHandle;
+use conclave_vault::answer::thread::{AnswerHandle, Command};
 use conclave_vault::config::Policy;
 
 /// Inputs of a reload.
@@ -46,7 +46,7 @@ pub(crate) async fn watch(mut reload: Reload, mut config: PartyConfig, answers: 
             ..new.policy
         };
         if policy != config.policy {
-            if answers.policy_changed(policy.clone()).await.is_err() {
+            if answers.send(Command::Policy(Box::new(policy.clone()))).await.is_err() {
                 return;
             }
             tracing::info!("the policy has been read again: its limits apply from now on");

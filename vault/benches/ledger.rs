@@ -67,6 +67,7 @@ impl Bench {
             records: 1000,
             room: None,
             honest: Honest::ALONE,
+            approval: None,
         };
         ledger.open_job(&entry)?;
         let model = JobSpec::parse(SPEC)?.build_model();

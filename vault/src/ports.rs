@@ -86,6 +86,25 @@ pub trait Observer: Send {
     fn set_problem(&self, problem: Option<String>);
 }
 
+/// Checks the owner's permits: a job is opened and charged only while its permit lasts.
+pub trait Permission: Send {
+    /// Checks a job's permit at this moment.
+    ///
+    /// # Errors
+    /// The reason, which begins with a stable code.
+    fn check(&self, job: &str) -> Result<(), String>;
+}
+
+/// Permits with no end: the owner's consent alone counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Endless;
+
+impl Permission for Endless {
+    fn check(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 /// Observes nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unobserved;

@@ -47,6 +47,7 @@ pub fn entry(job: &str, cap: Budget) -> JobEntry<'_> {
         records: 5,
         room: None,
         honest: Honest::ALONE,
+        approval: None,
     }
 }
 

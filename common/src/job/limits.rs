@@ -6,6 +6,8 @@ pub const MAX_CHAINS: u32 = 256;
 pub const MAX_BYTES: usize = 65_536;
 /// Maximum length of the name of a job, party, column or parameter, in bytes.
 pub const MAX_NAME: usize = 128;
+/// Longest sentence to an owner, in bytes.
+pub(super) const MAX_WORDS: usize = 300;
 /// Maximum number of columns.
 pub const MAX_COLUMNS: usize = 1024;
 /// Largest magnitude of a column's bounds and of their distance, and the reciprocal of the smallest distance.

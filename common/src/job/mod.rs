@@ -50,7 +50,7 @@ pub use sampler_spec::{
 };
 pub use samples::STOCHASTIC_WARMUP;
 pub use sites::{SiteParameter, Sites};
-pub use spec::{JobSpec, Moments, PlanSpec};
+pub use spec::{JobSpec, Moments, PlanSpec, StudySpec};
 pub use wanted::{RHAT, Wanted, ess_wanted};
 pub use weak_privacy::MOST_EPSILON;
 pub use weights::Weights;

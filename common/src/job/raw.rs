@@ -7,7 +7,7 @@ use super::aggregation::{KeyFingerprint, NoFingerprint};
 use super::limits::MAX_CHAINS;
 use super::privacy_spec::{ClipRule, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, OpsSpec, ProposalKind, Warmup};
-use super::spec::Moments;
+use super::spec::{Moments, StudySpec};
 use super::weights::Weights;
 use crate::schema::ColumnSpec;
 use crate::settings::{Fault, Keys, Setting, Value, above, auto_or, each_named, one_of, positive, within};
@@ -47,6 +47,7 @@ crate::settings! {
         aggregation: Option<RawAggregation>,
         release: ReleaseSpec,
         plan: Option<RawPlan>,
+        study: StudySpec,
     }
 }
 

@@ -57,6 +57,19 @@ pub struct JobSpec {
     pub release: ReleaseSpec,
     /// The analyst's guesses about the data. Only the planner reads them.
     pub plan: Option<PlanSpec>,
+    /// The analyst's words on the study, for the owners who decide on the job. Nothing else depends on them.
+    pub study: StudySpec,
+}
+
+crate::settings! {
+    /// `[study]`: what the analyst states to the owners.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct StudySpec {
+        /// The purpose for which the records are to be used.
+        purpose: Option<String>,
+        /// Where an owner reaches the analyst.
+        contact: Option<String>,
+    }
 }
 
 /// `[plan]`: guesses of facts that are unknown before a run.

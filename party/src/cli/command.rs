@@ -55,6 +55,9 @@ enum Command {
     Unlock(ledger::ActArgs),
     /// Declare that the data have been refreshed; the act is recorded with its reason. Stop the party first.
     Refresh(ledger::ActArgs),
+    /// Confirm that this machine's clock is right, after one that ran ahead has left later times in the ledger and has ended permits
+    /// early; the act is recorded with its reason. Stop the party first.
+    ConfirmClock(ledger::ActArgs),
     /// Test the claimed privacy on simulated records: prints a lower bound on the actual privacy loss beside the claim.
     Audit(audit::AuditArgs),
     /// Show whether the party runs and is attached, its jobs, its budget, and warnings. Exit code 0 if it runs, 4 if it
@@ -117,6 +120,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Backup(args) => backup::backup(&args),
         Command::Unlock(args) => ledger::unlock(&args),
         Command::Refresh(args) => ledger::refresh(&args),
+        Command::ConfirmClock(args) => ledger::confirm_clock(&args),
         Command::Audit(args) => audit::audit(&args),
         Command::Status(args) => status::status(&args),
         Command::Jobs(common) => jobs::jobs(&common),

@@ -32,7 +32,7 @@ struct Terms {
     /// Number of the ethics vote or of the permit.
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
-    /// Last day on which the job is answered, UTC, such as 2027-03-31. After it, the consent is withdrawn for good.
+    /// Last day on which the job is answered, UTC, such as 2027-03-31. After it, the job is neither opened nor answered.
     #[arg(long, value_name = "DAY")]
     until: Option<String>,
 }
@@ -120,7 +120,8 @@ fn decide(
     let object = json!({
         "job": id, "decision": decision.as_str(), "digest": job.request.digest_hex(), "worst_case": shown.map(|shown| &shown.worst),
         "warnings": shown.map(|shown| &shown.warnings), "releases": job.spec.as_ref().map(|spec| spec.releases()),
-        "permit": shown.map(|shown| &shown.permit),
+        "permit": shown.map(|shown| &shown.permit), "analyst_key": job.terms.signer().map(|key| key.to_string()), "asked": job.request.asked,
+        "study": job.spec.as_ref().map(|spec| json!({ "purpose": spec.study.purpose, "contact": spec.study.contact })),
         "scale": shown.and_then(|shown| shown.summary.as_ref()).map(|summary| summary.scale.value()),
         "right_guesses_of_100": shown.and_then(|shown| shown.summary.as_ref()).map(|summary| &summary.odds),
     });

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::common::{Common, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::error::StartError;
+use crate::owner::permit::PermitError;
 use crate::owner::{JobView, State, figure, jobs as all};
 
 pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
@@ -36,6 +37,8 @@ fn line(job: &JobView, config: &PartyConfig, length: usize) -> String {
     let reason = match job.state() {
         State::Rejected | State::Revoked => reason.map(|r| format!(" ({r})")).unwrap_or_default(),
         State::Closed if job.is_masked() => " (masked: it can never be reopened)".to_owned(),
+        State::Closed if job.can_be_reopened() => " (the coordinator can reopen it, unless you revoke it)".to_owned(),
+        State::Expired => job.ended.as_ref().map(|why| format!(" ({why})")).unwrap_or_default(),
         _ => String::new(),
     };
     let permit = job.permit().map(|permit| format!("; {}", permit.words())).unwrap_or_default();
@@ -64,6 +67,10 @@ pub(super) fn value(job: &JobView, config: &PartyConfig) -> Value {
             "decision": d.standing.as_str(), "time": d.time, "by": d.decider, "reason": d.reason,
         })),
         "permit": job.permit(),
+        "analyst_key": job.terms.signer().map(|key| key.to_string()),
+        "disagreements": job.terms.disagreements(),
+        "permit_ended": job.ended.as_ref().map(PermitError::code),
+        "can_be_reopened": job.can_be_reopened(),
         "opened": job.totals.as_ref().map(|t| &t.opened),
         "closed": job.totals.as_ref().and_then(|t| t.closed.as_ref()),
         "aggregation": job.spec.as_ref().map(|_| if job.is_masked() { "secure" } else { "local" }),

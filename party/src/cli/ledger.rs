@@ -11,7 +11,7 @@ use super::common::{Common, load};
 use crate::error::StartError;
 use crate::ledger_views::export;
 use crate::ledger_views::export::Seal;
-use crate::ledger_views::{Listed, Listing, list};
+use crate::ledger_views::{CLOCK, Listed, Listing, list, settled_ms};
 use crate::link::load_identity;
 use crate::owner::find;
 use conclave_vault::ledger::events::hex;
@@ -174,6 +174,18 @@ pub(super) fn refresh(args: &ActArgs) -> Result<(), StartError> {
         config.ledger.display()
     );
     args.common.print(&serde_json::json!({ "refreshed": config.ledger }), &text)
+}
+
+/// Records the owner's act that confirms the machine's clock: permits no longer count the times of earlier entries.
+pub(super) fn confirm_clock(args: &ActArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    let (reason, before) = (reason(args)?, settled_ms(&config.ledger)?);
+    let mut ledger = Ledger::open_kept(&config.ledger_settings())?;
+    ledger.enter_act(CLOCK, None, &serde_json::json!({ "reason": reason, "settled_ms": before }).to_string())?;
+    ledger.close()?;
+    let now = conclave_vault::clock::now();
+    let text = format!("{}: the clock is confirmed at {now}. Permits count from this time on.", config.ledger.display());
+    args.common.print(&serde_json::json!({ "confirmed": now }), &text)
 }
 
 fn reason(args: &ActArgs) -> Result<&str, StartError> {

@@ -27,5 +27,7 @@ pub(super) fn statement(args: &StatementArgs) -> Result<(), StartError> {
         false => document::markdown(&blocks),
     };
     let format = if args.html { "html" } else { "markdown" };
-    args.of.common.print(&serde_json::json!({ "job": job.request.job, "format": format, "statement": text }), &text)
+    args.of.common.print(&serde_json::json!({
+        "job": job.request.job, "format": format, "statement": text, "analyst_key": job.terms.signer().map(|key| key.to_string()),
+    }), &text)
 }

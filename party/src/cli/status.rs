@@ -100,6 +100,7 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
         warnings.push(format!("the ledger answers nothing: {problem}"));
     }
     warnings.extend(daemon.iter().flatten().filter_map(|daemon| clock_warning(daemon.clock_ahead_s?)));
+    warnings.extend(disagreements(&jobs));
     warnings.extend(pending_job::warnings(config, &jobs));
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
     if as_json {
@@ -129,11 +130,9 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
         facts.extend(report.if_all_collude.as_ref().map(|collude| fact("collusion", masked::total_if_all_collude(collude))));
         facts.extend(report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::status));
     }
-    let count = |state| jobs.iter().filter(|job| job.state() == state).count();
-    let [approved, running, closed, rejected, revoked] =
-        [State::Approved, State::Running, State::Closed, State::Rejected, State::Revoked].map(count);
-    let counts = format!("{approved} approved, {running} running, {closed} closed, {rejected} rejected, {revoked} revoked");
-    facts.push(fact("jobs", format!("{waiting} awaiting your decision, {counts}")));
+    let count = |state: State| format!("{} {}", jobs.iter().filter(|job| job.state() == state).count(), state.as_str());
+    let counts: Vec<String> = State::ALL.into_iter().filter(|state| *state != State::Awaiting).map(count).collect();
+    facts.push(fact("jobs", format!("{waiting} awaiting your decision, {}", counts.join(", "))));
     if let Some(ReplyCounts { held, overruns }) = daemon.iter().flatten().map(|p| p.replies).next()
         && held > 0
     {
@@ -148,6 +147,11 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     blocks.extend(scale);
     blocks.extend(warnings.into_iter().map(Block::Warning));
     print(&document::text(&blocks))
+}
+
+/// Names each job whose terms in the file of decisions are not those in the ledger.
+fn disagreements(jobs: &[JobView]) -> impl Iterator<Item = String> + '_ {
+    jobs.iter().flat_map(|job| job.terms.disagreements().into_iter().map(|why| format!("job {}: {why}", job.request.job)))
 }
 
 fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {

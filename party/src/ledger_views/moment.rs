@@ -7,15 +7,20 @@ use conclave_vault::ledger::schema;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// Returns the latest time of any entry of a ledger, Unix time in milliseconds. Takes no lock.
+/// Event: the owner confirms that the machine's clock is right, whatever times earlier entries have.
+pub(crate) const CLOCK: &str = "clock";
+
+/// Returns the latest time of the jobs, the events and the newest charge of a ledger, Unix time in milliseconds, which is settled: no clock
+/// that is behind it is believed. Entries before the owner's last confirmation of the clock do not count. Takes no lock.
 ///
 /// # Errors
 /// [`LedgerError::Missing`]; a failure of the database.
-pub(crate) fn latest_entry_ms(ledger: &Path) -> Result<i64, LedgerError> {
+pub(crate) fn settled_ms(ledger: &Path) -> Result<i64, LedgerError> {
     const NEWEST: &str = "
-SELECT max(t) FROM (SELECT time_ms AS t FROM charges WHERE seq = (SELECT max(seq) FROM charges)
-  UNION ALL SELECT time_ms FROM events WHERE seq = (SELECT max(seq) FROM events)
-  UNION ALL SELECT time_ms FROM jobs WHERE seq = (SELECT max(seq) FROM jobs))";
+WITH confirmed AS (SELECT coalesce(max(seq), 0) AS seq FROM events WHERE kind = 'clock')
+SELECT max(t) FROM (SELECT time_ms AS t FROM charges WHERE seq = (SELECT max(seq) FROM charges) AND seq >= (SELECT seq FROM confirmed)
+  UNION ALL SELECT time_ms FROM events WHERE seq >= (SELECT seq FROM confirmed)
+  UNION ALL SELECT time_ms FROM jobs WHERE seq >= (SELECT seq FROM confirmed))";
     let latest: Option<i64> = schema::connect_read_only(ledger)?.query_row(NEWEST, [], |row| row.get(0))?;
     Ok(latest.unwrap_or(0))
 }

@@ -28,7 +28,7 @@ use super::renewal::{POLL_EVERY, Renewal};
 use crate::owner::permit::PermitError;
 use crate::permits::Permits;
 use crate::presence::Announcement;
-use conclave_vault::answer::thread::{AnswerHandle, Gone};
+use conclave_vault::answer::thread::{AnswerHandle, Command, Gone};
 use conclave_vault::answer::{MAX_JOB_ID, ReplySender};
 use conclave_vault::text::clip;
 use prost::Message;
@@ -215,7 +215,7 @@ impl Link {
                     return Ok(Err(fault));
                 }
                 // Before any job: the welcome may lock the ledger.
-                self.answers.welcome(welcome.protocol, welcome.head, date).await?;
+                self.answers.send(Command::Welcome(welcome.protocol, welcome.head, date)).await?;
                 if *stage == Stage::Connecting {
                     *stage = Stage::Attached;
                     tracing::info!("attached to {}", self.dial.coordinator);
@@ -231,33 +231,28 @@ impl Link {
             Some(Body::Query(query)) => {
                 *stage = Stage::Settled;
                 if let Err(why) = self.permits.check(&query.job) {
-                    self.end_expired().await?;
+                    self.end_lapsed().await?;
                     // A full outbox holds frames that are newer than the coordinator's wait for this one.
                     let _ = outbox.try_send(self.refusal(query.job, &why));
                     return Ok(Ok(()));
                 }
-                self.answers.query(strip_if_too_long(query), received, outbox).await?;
+                self.answers.send(Command::Query(strip_if_too_long(query), received, outbox.clone())).await?;
             }
-            Some(Body::OpenJob(open)) => {
-                if self.permits.check(&open.job).is_err() {
-                    self.end_expired().await?;
-                }
-                self.answers.open(open, received, outbox).await?;
-            }
-            Some(Body::Roster(piece)) => self.answers.roster(piece, outbox).await?,
-            Some(Body::CloseJob(close)) => self.answers.close(close).await?,
-            Some(Body::AskBudget(ask)) => self.answers.ask_budget(ask, outbox).await?,
+            Some(Body::OpenJob(open)) => self.answers.send(Command::Open(open, received, outbox.clone())).await?,
+            Some(Body::Roster(piece)) => self.answers.send(Command::Roster(piece, outbox.clone())).await?,
+            Some(Body::CloseJob(close)) => self.answers.send(Command::Close(close)).await?,
+            Some(Body::AskBudget(ask)) => self.answers.send(Command::AskBudget(ask, outbox.clone())).await?,
             Some(Body::Heartbeat(_)) | None => {}
         }
         Ok(Ok(()))
     }
 
-    /// Withdraws the consent to jobs whose permit has expired, and has them closed.
-    async fn end_expired(&self) -> Result<(), Gone> {
-        let permits = self.permits.clone();
-        // A failure is logged; the queries of these jobs are refused all the same.
-        let _ = tokio::task::spawn_blocking(move || permits.end_expired()).await;
-        self.answers.consent_changed().await
+    /// Has the jobs let go whose permit has ended.
+    async fn end_lapsed(&self) -> Result<(), Gone> {
+        for (job, why) in self.permits.lapsed() {
+            self.answers.send(Command::Lapse(job, why.to_string())).await?;
+        }
+        Ok(())
     }
 
     /// Builds the refusal of a job whose permit has expired.

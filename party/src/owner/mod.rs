@@ -11,16 +11,17 @@ pub(crate) mod masked;
 pub(crate) mod odds;
 pub(crate) mod papers;
 pub(crate) mod pending_job;
-pub(crate) mod permit;
 pub(crate) mod plain;
 mod price;
 mod samples;
 mod scale;
 pub(crate) mod statement;
+pub(crate) mod terms;
 mod text;
 mod totals;
 mod worst_case;
 
+pub(crate) use crate::ledger_views::permit;
 pub(crate) use figure::figure;
 pub(crate) use jobs::{JobView, State, find, jobs};
 pub(crate) use plain::Summary;

@@ -20,7 +20,7 @@ use super::inquiries::{Inquiry, merged};
 use super::jobs::JobView;
 use super::masked;
 use super::permit::Permit;
-use super::text::{describe, unit_of_privacy};
+use super::text::{describe, signed, unit_of_privacy};
 use super::worst_case::{WorstCase, analyst_remaining, worst_case};
 
 /// Computes a job's worst case: its cost if it uses everything it may.
@@ -46,6 +46,7 @@ pub(crate) fn document(config: &PartyConfig, job: &JobView, worst: &WorstCase) -
 fn blocks(unit: PrivacyUnit, members: Vec<Fact>, job: &JobView, worst: &WorstCase) -> Vec<Block> {
     let request = &job.request;
     let mut facts = vec![fact("analyst", format!("{}, on {}", request.analyst, stored(&request.asked)))];
+    facts.extend(signed(job));
     facts.extend(job.spec.iter().flat_map(|spec| describe(spec, unit)));
     facts.push(fact("digest", format!("SHA-256 {}", request.digest_hex())));
     let end = if worst.ended_early { ", limited by the data's budget or the analyst's cap" } else { "" };
@@ -189,8 +190,9 @@ mod tests {
                 asked,
                 decided: None,
                 permit: None,
+                signer: None,
             };
-            document::text(&blocks(budget().unit, Vec::new(), &JobView { request, spec: Some(spec), totals: None }, &worst))
+            document::text(&blocks(budget().unit, Vec::new(), &JobView { spec: Some(spec), ..JobView::of(request, &[]) }, &worst))
         };
         let (shown, honest) = (text(spec, HOSTILE), text(honest, "alice"));
         assert!(shown.lines().all(is_plain), "{shown:?}");
@@ -216,8 +218,10 @@ mod tests {
             asked,
             decided: None,
             permit: None,
+            signer: None,
         };
-        let text = document::text(&blocks(budget().unit, members, &JobView { request, spec: Some(spec), totals: None }, &worst));
+        let text =
+            document::text(&blocks(budget().unit, members, &JobView { spec: Some(spec), ..JobView::of(request, &[]) }, &worst));
         let collude = worst.if_all_collude.unwrap();
         let instead = format!("would be {} instead of {} at", figure(collude.data_epsilon), figure(worst.data_epsilon_after));
         for part in [

@@ -1,11 +1,15 @@
 //! A pending job in plain words: who asks what of which columns, together with whom, at what cost and risk.
 
+use std::iter;
+
 use conclave_common::job::JobSpec;
-use conclave_pages::document::{Block, fact};
+use conclave_pages::document::{Block, Fact, fact};
+use conclave_pages::moment::stored;
 
 use super::jobs::JobView;
 use super::odds::Odds;
 use super::scale::Scale;
+use super::text::{not_protected, signed};
 use super::worst_case::WorstCase;
 use crate::config::PartyConfig;
 use crate::ledger_views::Report;
@@ -14,6 +18,8 @@ use crate::ledger_views::Report;
 #[derive(Debug, Clone)]
 pub(crate) struct Summary {
     pub(crate) title: String,
+    /// The time of the request, the signer's key, and the analyst's words on the study.
+    pub(crate) request: Vec<Fact>,
     /// The columns whose relation is studied, and the outcome.
     pub(crate) study: Study,
     /// The owners, as a clause.
@@ -26,6 +32,8 @@ pub(crate) struct Summary {
     pub(crate) scope: String,
     /// The reason for which the job has to wait for others, as a sentence.
     pub(crate) waits: Option<&'static str>,
+    /// What no guarantee covers, as a sentence.
+    pub(crate) not_protected: String,
 }
 
 /// The subject of a job.
@@ -86,14 +94,16 @@ impl Summary {
     pub(crate) fn new(config: &PartyConfig, report: &Report, job: &JobView, worst: &WorstCase) -> Option<Self> {
         let spec = job.spec.as_ref()?;
         let is_open = report.open_jobs.iter().any(|open| open.job == job.request.job);
-        let before = Scale::new(report, config);
+        let before = Scale::of_analyst(report, config, &job.request.analyst, &job.request.job);
         // A job that has ended spends no more: its odds are those of its releases.
         let ended = WorstCase { more_mu_squared: 0.0, job_mu_squared: job.spent().mu_squared(), if_all_collude: None, ..*worst };
-        let worst = if job.is_live() { worst } else { &ended };
-        let scale = if job.is_live() { before.with_job(worst.more_mu_squared, is_open, &config.policy) } else { before };
+        let worst = if job.may_spend() { worst } else { &ended };
+        let scale = if job.may_spend() { before.with_job(worst.more_mu_squared, is_open, &config.policy) } else { before };
         let odds = Odds::new(spec, report, worst, is_open);
         let full = job.is_live() && !is_open && !config.policy.over_commit && before.lacks(worst.more_mu_squared);
         Some(Self {
+            request: iter::once(fact("asked", stored(&job.request.asked))).chain(signed(job)).collect(),
+            not_protected: not_protected(config.budget.unit),
             title: format!("{} asks to study {}", job.request.analyst, spec.model.outcome()),
             study: Study::new(&job.request.analyst, spec),
             owners: owners(&spec.parties, &config.name),
@@ -109,13 +119,13 @@ impl Summary {
     pub(crate) fn blocks(&self) -> Vec<Block> {
         let lead = format!("{}, {}. No record leaves. {}", self.study.words(), self.owners, self.releases);
         let risk = |(situation, of_100): (&str, u32)| fact(situation, format!("{of_100} of 100 guesses are right"));
-        let mut blocks =
-            vec![Block::Section(self.title.clone()), Block::Text(lead), Block::Shares(self.scale.shares("job-cost"))];
+        let mut blocks = vec![Block::Section(self.title.clone()), Block::Text(lead), Block::Facts(self.request.clone())];
+        blocks.push(Block::Shares(self.scale.shares("job-cost")));
         blocks.push(Block::Text(self.scale.in_epsilon()));
         blocks.extend(self.waits.map(|words| Block::Text(words.to_owned())));
         blocks.push(Block::Heading("what one patient risks".to_owned()));
         blocks.push(Block::Facts(self.odds.situations().map(risk).to_vec()));
-        blocks.push(Block::Text(self.scope.clone()));
+        blocks.extend([self.scope.clone(), self.not_protected.clone()].map(Block::Text));
         blocks
     }
 }

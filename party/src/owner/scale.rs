@@ -5,7 +5,7 @@
 
 use conclave_common::job::budget_words::askable;
 use conclave_pages::shares::{Fill, Part, Shares};
-use conclave_privacy::accounting::{Budget, gaussian_dp, mu_squared};
+use conclave_privacy::accounting::{Budget, PrivacyFilter, gaussian_dp, mu_squared};
 use conclave_vault::config::Policy;
 use serde_json::{Value, json};
 
@@ -24,6 +24,8 @@ pub(crate) struct Scale {
     job: Option<u64>,
     left: u64,
     open_jobs: usize,
+    /// The mu² that one analyst's next job may take by the owner's limit on an analyst; `None` without one.
+    analyst_left: Option<u64>,
     room: Room,
     budget: Budget,
 }
@@ -32,24 +34,44 @@ pub(crate) struct Scale {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Room {
     epsilon: f64,
-    /// The policy's limit for one job is smaller than the budget's.
-    is_limited: bool,
+    /// The owner's limit that is smaller than what the budget leaves; empty where none is.
+    limit: &'static str,
 }
 
-/// Computes the largest epsilon of a job that opens on `units` of mu², within the policy's limit for one job.
-fn room(units: u64, budget: &Budget, policy: &Policy) -> Room {
+/// Computes the largest epsilon of a job that opens on `units` of mu², of which its analyst may take `analyst_left`, within the policy's
+/// limit for one job.
+fn room(units: u64, analyst_left: Option<u64>, budget: &Budget, policy: &Policy) -> Room {
     let job = Budget { reserve_units: 0, ..*budget };
-    let by_budget = askable(units, &job);
+    let least = units.min(analyst_left.unwrap_or(u64::MAX));
+    let by_budget = askable(least, &job);
     match policy.max_epsilon_per_job {
-        Some(limit) if limit < by_budget => Room { epsilon: limit, is_limited: true },
-        _ => Room { epsilon: by_budget, is_limited: false },
+        Some(limit) if limit < by_budget => Room { epsilon: limit, limit: ", your limit for one job" },
+        _ if least < units => Room { epsilon: by_budget, limit: ", by your limit for one analyst" },
+        _ => Room { epsilon: by_budget, limit: "" },
     }
 }
 
 impl Scale {
-    /// Reads the scale of a report, without a job under consideration.
+    /// Reads the scale of a report, without a job under consideration. Its room is that of an analyst who has no other job.
     pub(crate) fn new(report: &Report, config: &PartyConfig) -> Self {
-        Self::of_units(report.units, report.open_jobs.len(), &config.budget, &config.policy)
+        let limit = config.ledger_settings().analyst_cap.and_then(|cap| PrivacyFilter::new(&cap).ok());
+        let scale = Self::of_units(report.units, report.open_jobs.len(), &config.budget, &config.policy);
+        scale.within(limit.map(|limit| limit.limit_units()), &config.policy)
+    }
+
+    /// Reads the scale of a report for a job of this analyst, whose other jobs have spent and hold a part of the owner's limit.
+    pub(crate) fn of_analyst(report: &Report, config: &PartyConfig, analyst: &str, job: &str) -> Self {
+        let scale = Self::new(report, config);
+        let spent = report.analysts.iter().find(|known| known.analyst == analyst).map_or(0.0, |known| known.mu_squared_spent);
+        let others = report.open_jobs.iter().filter(|open| open.analyst == analyst && open.job != job);
+        let promised: f64 = others.map(|open| (open.mu_squared_cap - open.mu_squared_spent).max(0.0)).sum();
+        let taken = ((spent + if config.policy.over_commit { 0.0 } else { promised }) / mu_squared(1)).round() as u64;
+        scale.within(scale.analyst_left.map(|limit| limit.saturating_sub(taken)), &config.policy)
+    }
+
+    fn within(self, analyst_left: Option<u64>, policy: &Policy) -> Self {
+        let free = if policy.over_commit { self.whole - self.spent } else { self.left };
+        Self { analyst_left, room: room(free, analyst_left, &self.budget, policy), ..self }
     }
 
     fn of_units(units: Units, open_jobs: usize, budget: &Budget, policy: &Policy) -> Self {
@@ -57,8 +79,8 @@ impl Scale {
         let held = units.promised.min(remaining);
         let left = remaining - held;
         let free = if policy.over_commit { remaining } else { left };
-        let room = room(free, budget, policy);
-        Self { whole: units.whole, spent: units.whole - remaining, held, job: None, left, open_jobs, room, budget: *budget }
+        let (spent, room) = (units.whole - remaining, room(free, None, budget, policy));
+        Self { whole: units.whole, spent, held, job: None, left, open_jobs, analyst_left: None, room, budget: *budget }
     }
 
     /// Sets apart the mu² that one job may still spend: a part of the held budget if the job is open, else of the rest. The room
@@ -70,7 +92,8 @@ impl Scale {
         let (held, left) = if is_open { (self.held - job, self.left) } else { (self.held, self.left - job) };
         let open_jobs = self.open_jobs.saturating_sub(usize::from(is_open));
         let free = if policy.over_commit { self.whole - self.spent - job } else { left };
-        Self { held, left, job: Some(job), open_jobs, room: room(free, &self.budget, policy), ..self }
+        let analyst_left = self.analyst_left.map(|units| units.saturating_sub(job));
+        Self { held, left, job: Some(job), open_jobs, analyst_left, room: room(free, analyst_left, &self.budget, policy), ..self }
     }
 
     /// Returns the largest epsilon of one more job.
@@ -83,9 +106,10 @@ impl Scale {
         self.shares("").percent_of(Fill::Planned)
     }
 
-    /// Returns true where the budget that no open job holds lacks a part of this mu².
+    /// Returns true where what no open job holds, of the budget or of the owner's limit on the analyst, lacks a part of this mu².
     pub(crate) fn lacks(&self, mu_squared_needed: f64) -> bool {
-        (mu_squared_needed / mu_squared(1)).round() as u64 > self.left
+        let needed = (mu_squared_needed / mu_squared(1)).round() as u64;
+        needed > self.left || self.analyst_left.is_some_and(|left| needed > left)
     }
 
     fn epsilon(&self, units: u64) -> String {
@@ -95,12 +119,11 @@ impl Scale {
 
     /// States the room for one more job.
     pub(crate) fn caption(&self) -> String {
-        let Room { epsilon, is_limited } = self.room;
+        let Room { epsilon, limit } = self.room;
         let beside = if self.job.is_some() { " beside this one" } else { "" };
-        match (epsilon > 0.0, is_limited) {
-            (false, _) => format!("No room for one more job{beside}."),
-            (true, false) => format!("Room for one more job of ε {}{beside}.", figure(epsilon)),
-            (true, true) => format!("Room for one more job of ε {}{beside}, your limit for one job.", figure(epsilon)),
+        match epsilon > 0.0 {
+            false => format!("No room for one more job{beside}{limit}."),
+            true => format!("Room for one more job of ε {}{beside}{limit}.", figure(epsilon)),
         }
     }
 

@@ -7,6 +7,7 @@ use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 use conclave_privacy::mechanism::QueryKind;
 
 use super::figure::figure;
+use super::jobs::JobView;
 use super::masked;
 use super::price::price;
 use super::samples::samples;
@@ -168,6 +169,27 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<Fact> {
     facts.extend(masked::promise(spec).map(|words| fact("masked", words)));
     facts.extend((spec.parties.len() > 1).then(|| fact("together", at_several_owners(spec))));
     facts
+}
+
+/// States who signed a job and what they say of the study.
+pub(crate) fn signed(job: &JobView) -> Vec<Fact> {
+    let mut facts = vec![fact("analyst's key", job.signer())];
+    let study = job.spec.as_ref().map(|spec| &spec.study);
+    facts.extend(study.and_then(|study| study.purpose.as_ref()).map(|purpose| fact("purpose, by the analyst", purpose)));
+    facts.extend(study.and_then(|study| study.contact.as_ref()).map(|contact| fact("contact", contact)));
+    facts
+}
+
+/// Names what no guarantee covers, in one sentence.
+pub(crate) fn not_protected(unit: PrivacyUnit) -> String {
+    let number = match (unit.adjacency, unit.records_per_person()) {
+        (Adjacency::AddRemove, _) => "",
+        (Adjacency::Replace, None) => "; the number of rows",
+        (Adjacency::Replace, Some(_)) => "; the number of persons",
+    };
+    format!(
+        "Not protected: what holds for everyone alike, as the study is to find it out; that you take part, and the job itself{number}; the same          patient's data elsewhere; and records that are read on this machine."
+    )
 }
 
 /// States the loss of a person with records at several owners of the job. Guarantees are separate, and their mu squared add; if

@@ -47,7 +47,7 @@ fn approval() -> Markup {
             p { label for="purpose" { "Purpose" } br; input type="text" id="purpose" name="purpose" maxlength=(LONGEST); }
             p { label for="reference" { "Ethics number or permit" } br; input type="text" id="reference" name="reference" maxlength=(LONGEST); }
             p { label for="until" { "Last day (UTC)" } br; input type="date" id="until" name="until"; }
-            p.note { "They are kept with your decision and in the ledger. After the last day the consent is withdrawn for good." }
+            p.note { "They are kept with your decision and in the ledger. After the last day the job is neither opened nor answered." }
         }
         p { "The decision is recorded permanently, and the running party acts on it within a second. Spent budget is never refunded." }
         button { "Approve this job" }

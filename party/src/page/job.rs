@@ -21,7 +21,7 @@ use super::warnings::Warnings;
 use crate::config::PartyConfig;
 use crate::ledger_views::report_kept;
 use crate::owner::inquiries::Inquiry;
-use crate::owner::permit::Permit;
+use crate::owner::permit::{Permit, PermitError};
 use crate::owner::{JobView, State as JobState, Summary, find, masked, pending_job};
 use conclave_vault::consent::Standing;
 
@@ -79,6 +79,7 @@ fn body(shown: &ShownJob, csrf: &str) -> Markup {
         @if is_due {
             h2 { "Check before you decide" }
             (request::inquiries(&job.request.analyst, &shown.inquiries))
+            @if let Some(summary) = &shown.summary { p.note { (plain(&summary.not_protected, REASON)) } }
             (decision::forms(&job.request.job, (web::CSRF_FIELD, csrf), shown.document.is_ok().then_some(cost.as_deref().unwrap_or("its part"))))
         }
         p { a href={ "/jobs/" (job.request.job) "/statement" } { "Statement on this job, to print and file" } }
@@ -99,6 +100,11 @@ fn decided(job: &JobView) -> Markup {
             }
         }
         @if let Some(permit) = job.permit() { p { "Terms: " (plain(&permit.words(), REASON)) "." } }
+        @if let Some(why) = &job.ended { p { (plain(&why.to_string(), REASON)) ". The job is neither opened nor answered." @if matches!(why, PermitError::Expired(_)) { " Your consent stands until you revoke it." } } }
+        @if job.can_be_reopened() {
+            p { "The coordinator can open it again, and it may then spend the rest of its own budget; " code { "conclave-party revoke" } " ends it for good." }
+        }
+        @for difference in job.terms.disagreements() { (notice(Tone::Warning, "Your decisions and your ledger differ", &html! { p { (plain(&difference, REASON)) "." } }, false)) }
         @if job.is_masked() && matches!(job.state(), JobState::Closed | JobState::Rejected | JobState::Revoked) {
             p { "Its end is permanent: " (masked::NEVER_REOPENED) "." }
         }

@@ -1,7 +1,5 @@
 //! The noise scale of a query, on the grid that keeps the chain exact.
 
-use serde::{Deserialize, Serialize};
-
 use super::MechanismError;
 use super::step::STEP;
 
@@ -10,8 +8,7 @@ use super::step::STEP;
 /// The noise standard deviation is `sigma = s * STEP` log-likelihood units. Multiples of 2^16 make `sigma^2 / STEP` an integer,
 /// which detailed balance on the lattice requires. At the lower end, the log probabilities of a discrete and a rounded
 /// continuous Gaussian differ by less than 6e-12 within 12 scales.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u64", into = "u64")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NoiseScale(u64);
 
 impl NoiseScale {
@@ -69,18 +66,5 @@ impl NoiseScale {
     #[must_use]
     pub fn variance(self) -> f64 {
         self.sd() * self.sd()
-    }
-}
-
-impl TryFrom<u64> for NoiseScale {
-    type Error = MechanismError;
-    fn try_from(units: u64) -> Result<Self, MechanismError> {
-        Self::from_units(units)
-    }
-}
-
-impl From<NoiseScale> for u64 {
-    fn from(value: NoiseScale) -> u64 {
-        value.0
     }
 }

@@ -1,7 +1,5 @@
 //! The sensitivity, which bounds the movement of a lattice sum by the model's public bound and the job's clip.
 
-use serde::{Deserialize, Serialize};
-
 use super::MechanismError;
 use super::clamp::MAX_UNITS;
 use super::step::{STEP, STEPS_PER_UNIT};
@@ -10,7 +8,7 @@ use super::step::{STEP, STEPS_PER_UNIT};
 pub const MAX_SENSITIVITY: u64 = MAX_UNITS;
 
 /// The owner's or the job's clip per record, in lattice units: 1 to 2^50.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Clip(u64);
 
 impl Clip {
@@ -42,8 +40,7 @@ impl Clip {
 /// neighbours. Vectors are measured in L2.
 ///
 /// Proof: `docs/explanation/proofs.md`, section 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u64", into = "u64")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sensitivity(u64);
 
 impl Sensitivity {
@@ -65,19 +62,6 @@ impl Sensitivity {
     #[must_use]
     pub fn log_units(self) -> f64 {
         self.0 as f64 * STEP
-    }
-}
-
-impl TryFrom<u64> for Sensitivity {
-    type Error = MechanismError;
-    fn try_from(units: u64) -> Result<Self, MechanismError> {
-        Self::from_units(units)
-    }
-}
-
-impl From<Sensitivity> for u64 {
-    fn from(value: Sensitivity) -> u64 {
-        value.0
     }
 }
 

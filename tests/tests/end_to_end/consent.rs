@@ -230,7 +230,8 @@ fn an_unpublished_count_is_guessed_or_the_job_is_refused() {
     assert_eq!(counts, 0);
 }
 
-/// The terms of an approval are shown and stored; after the last day the job ends for good, and a restart changes nothing.
+/// The terms of an approval and the signer's key are shown and stored; after the last day the job ends, and a restart changes nothing. The day
+/// is changed in the file of decisions alone: the earlier one counts, and the difference is named.
 #[test]
 fn a_job_ends_with_its_owners_permit() {
     let mut cluster = cluster(&["a", "b"], &["a"], "");
@@ -244,6 +245,8 @@ fn a_job_ends_with_its_owners_permit() {
     let approved = json(&owner(&cluster, "a", &terms));
     assert_eq!(approved["permit"]["until"], "2999-12-31");
     assert!(approved["scale"]["left"].is_number() && approved["right_guesses_of_100"]["this_job"].is_number(), "{approved}");
+    let key = approved["analyst_key"].as_str().expect("the signer's key").to_owned();
+    assert!(key.starts_with("sha256:") && owner(&cluster, "a", &["statement", &job]).contains(&key), "{key}");
     cluster.wait_status(&job, PATIENCE, "some draws", |s| s["draws"].as_u64() > Some(10));
     for shown in [owner(&cluster, "a", &["status"]), owner(&cluster, "a", &["statement", &job]), owner(&cluster, "a", &["jobs"])]
     {
@@ -254,6 +257,7 @@ fn a_job_ends_with_its_owners_permit() {
         .query_row("SELECT body FROM events WHERE kind = 'approve'", [], |row| row.get(0))
         .expect("the approval");
     assert_eq!(json(&act)["permit"]["reference"], "EC 17/2026");
+    assert_eq!(json(&act)["signer"], key["sha256:".len()..]);
 
     // The last day is over.
     let decisions = cluster.path("a").join("ledger.sqlite.consent");
@@ -263,12 +267,14 @@ fn a_job_ends_with_its_owners_permit() {
     let status = cluster.wait_status(&job, PATIENCE, "the end", |s| s["error_code"] == "revoked");
     let error = status["error"].as_str().expect("a reason");
     assert!(error.contains("permit_expired: the owner's permit for this job ended on 2026-01-01"), "{error}");
-    until("closed", PATIENCE, || state_at(&cluster, "a", &job) == "revoked");
+    until("expired", PATIENCE, || state_at(&cluster, "a", &job) == "expired");
+    let warned = owner(&cluster, "a", &["status"]);
+    assert!(warned.contains("permit_differs: ") && warned.contains("2999-12-31") && warned.contains("2026-01-01"), "{warned}");
     let after = numbers(&cluster);
     cluster.kill_party(0);
     cluster.start_party(0);
     std::thread::sleep(Duration::from_millis(1500));
-    assert_eq!((numbers(&cluster), state_at(&cluster, "a", &job).as_str()), (after, "revoked"));
+    assert_eq!((numbers(&cluster), state_at(&cluster, "a", &job).as_str()), (after, "expired"));
     let again = cluster.run(&command("a", &["approve", &job, "--yes"]));
     assert_eq!(again.status.code(), Some(2));
     // One scale on every surface.

@@ -23,7 +23,7 @@ use crate::data::Shard;
 use crate::ledger::{Ledger, LedgerError};
 use crate::members::Members;
 use crate::noise::Noise;
-use crate::ports::{DelayMeter, Observer, Unobserved};
+use crate::ports::{DelayMeter, Endless, Observer, Permission, Unobserved};
 use crate::text::clip;
 
 /// Maximum length of another party's text that is logged or stored, in characters.
@@ -49,6 +49,8 @@ pub struct Answerer {
     pub(super) reading: Option<(Instant, Duration)>,
     pub(super) consent: ConsentState,
     pub(super) observer: Box<dyn Observer>,
+    /// The ends of the owner's permits.
+    pub(super) permission: Box<dyn Permission>,
     /// Measures reply delays; without one only a fixed delay or none can be kept.
     pub(super) meter: Option<Arc<dyn DelayMeter>>,
     /// Version of the protocol agreed with the coordinator.
@@ -85,6 +87,7 @@ impl Answerer {
             reading: None,
             consent: ConsentState::default(),
             observer: Box::new(Unobserved),
+            permission: Box::new(Endless),
             meter: None,
             spoken: PROTOCOL,
             coordinator_clock: None,
@@ -98,6 +101,13 @@ impl Answerer {
     #[must_use]
     pub fn with_members(mut self, members: Members) -> Self {
         self.members = members;
+        self
+    }
+
+    /// Opens and charges jobs only while these permits last; without it, a consent has no end.
+    #[must_use]
+    pub fn permitted_by(mut self, permission: Box<dyn Permission>) -> Self {
+        self.permission = permission;
         self
     }
 

@@ -28,9 +28,15 @@ impl<'j> Priced<'j> {
     /// most the budget, whenever the party crashes. Proof: docs/explanation/proofs.md, section 4.
     ///
     /// # Errors
-    /// The status of the ledger's refusal; [`AnswerStatus::Halted`] once the ledger has failed.
+    /// [`AnswerStatus::Policy`] where the owner's permit has ended; the status of the ledger's refusal; [`AnswerStatus::Halted`] once the
+    /// ledger has failed.
     pub(super) fn charge(self, resources: &mut Resources<'_>) -> Result<Charged<'j>, AnswerStatus> {
         let (message, queries) = self.into_parts();
+        // Also for a message that arrived before the end of the permit and waited since.
+        resources.permission.check(&message.id).map_err(|why| {
+            tracing::warn!(job = %message.id, "{why}");
+            AnswerStatus::Policy
+        })?;
         let keys: Vec<QueryKey> = queries.iter().map(|priced| *priced.key()).collect();
         resources.timing.was(Part::Computing);
         let outcome = resources.ledger.charge(&message.id, message.iteration, &keys);

@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use conclave_ops::EXPORTED;
+use conclave_proto::ca;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{self, party_frame::Body};
 
+use super::admission::Admitted;
 use super::answerer::Answerer;
 use super::open::Opening;
 use super::reply::{ReplySender, reply};
 use crate::config::Policy;
-use crate::consent::{ConsentError, ConsentStore, Decided, Decider, Standing};
+use crate::consent::{ConsentError, ConsentStore, Decided, Decider, Request, Standing};
+use crate::ledger::events::hex;
 use crate::ledger::{DataStanding, LedgerError};
 use crate::ports::Observer;
 use crate::text::clip;
@@ -52,28 +55,37 @@ impl Answerer {
         }
     }
 
-    /// Enters a decision on a job into the ledger, whose chain of hashes keeps it.
-    pub(super) fn enter_decision(&mut self, job: &str, act: &str) -> Result<(), LedgerError> {
-        let Some(store) = &self.consent.store else { return Ok(()) };
-        let request = store.request(job).ok();
-        let (decided, permit) = request.map_or((None, None), |request| (request.decided, request.permit));
-        let words = |d: Decided| serde_json::json!({ "by": d.decider, "decided": d.time, "reason": d.reason });
-        let mut particulars = decided.map_or_else(|| serde_json::json!({}), words);
-        if let Some(permit) = permit {
-            particulars["permit"] = serde_json::from_str(&permit).unwrap_or(permit.into());
+    /// Returns the decision on a job as the ledger's chain of hashes keeps it, a JSON object; `None` where the party keeps no decisions.
+    pub(super) fn decision_on(&self, job: &str) -> Option<String> {
+        let mut particulars = serde_json::json!({});
+        if let Ok(Request { decided, permit, signer, .. }) = self.consent.store.as_ref()?.request(job) {
+            if let Some(Decided { decider, time, reason, .. }) = decided {
+                particulars = serde_json::json!({ "by": decider, "decided": time, "reason": reason });
+            }
+            if let Some(permit) = permit {
+                particulars["permit"] = serde_json::from_str(&permit).unwrap_or(permit.into());
+            }
+            if let Some(signer) = signer {
+                particulars["signer"] = hex(&signer).into();
+            }
         }
-        self.ledger.enter_act(act, Some(job), &particulars)
+        Some(particulars.to_string())
     }
 
     /// Returns the owner's decision on a job, and enters the request where it is new. Where the policy consents in the owner's place, the
-    /// consent is entered as the policy's.
-    pub(super) fn consented(&mut self, request: &v1::OpenJob, digest: &[u8; 32], automatic: bool) -> Result<Standing, Fault> {
+    /// consent is entered as the policy's, under the owner's permit for the job that it extends.
+    pub(super) fn consented(&mut self, request: &v1::OpenJob, admitted: &Admitted) -> Result<Standing, Fault> {
         let Some(store) = &mut self.consent.store else {
-            return if automatic { Ok(Standing::Approved) } else { Ok(Standing::Awaiting) };
+            return if admitted.is_automatic { Ok(Standing::Approved) } else { Ok(Standing::Awaiting) };
         };
-        let standing = store.ask(request, digest).map_err(fault)?;
-        if standing == Standing::Awaiting && automatic {
-            store.decide(&request.job, Standing::Approved, Decider::Policy, "within the limits of [policy]").map_err(fault)?;
+        // Of a job that is entered already, the certificate was checked when it was new, and this one may be another.
+        let signed = request.submission.as_ref().filter(|_| !admitted.is_entered);
+        let signer = signed.and_then(|signed| ca::key_digest(&signed.certificate).ok());
+        let standing = store.ask_signed(request, &admitted.digest, signer).map_err(fault)?;
+        if standing == Standing::Awaiting && admitted.is_automatic {
+            let extended = admitted.spec.extends.as_ref().and_then(|job| store.request(job).ok());
+            let (permit, why) = (extended.and_then(|extended| extended.permit), "within the limits of [policy]");
+            store.decide_under(&request.job, Standing::Approved, Decider::Policy, why, permit.as_deref()).map_err(fault)?;
             return Ok(Standing::Approved);
         }
         Ok(standing)
@@ -175,17 +187,37 @@ impl Answerer {
     fn withdraw(&mut self, job: &str) {
         let reason = self.reason(job);
         tracing::warn!(%job, "consent withdrawn, the job is answered no more{reason}");
-        // A failure has been logged, and the ledger answers no more.
-        drop(self.enter_decision(job, "revoke"));
+        if let Some(decision) = self.decision_on(job) {
+            // A failure has been logged, and the ledger answers no more.
+            drop(self.ledger.enter_act("revoke", Some(job), &decision));
+        }
         let revoked = self.withdrawn(&reason);
         self.close_revoked_job(job, "consent withdrawn", revoked);
     }
 
+    /// Lets a job go whose permit has ended. The consent stays: should the clock have been wrong, the job can be opened again.
+    pub(super) fn lapse(&mut self, job: &str, why: &str) {
+        if !self.ledger.state().job(job).is_some_and(|known| known.open) {
+            return;
+        }
+        tracing::warn!(%job, "the job is let go: {why}");
+        let body = serde_json::json!({ "reason": why }).to_string();
+        // A failure has been logged, and the ledger answers no more.
+        drop(self.ledger.enter_act("lapse", Some(job), &body));
+        self.end_job(job, self.withdrawn(&format!(": {why}")), |answerer| answerer.let_go(job, why));
+        self.make_room();
+    }
+
     /// Closes a job, and names the revocation that ends it to its analyst.
     pub(super) fn close_revoked_job(&mut self, job: &str, entered: &str, revoked: Fault) {
+        self.end_job(job, revoked, |answerer| answerer.close(job, entered));
+    }
+
+    /// Ends a job, and names the reason to its analyst.
+    fn end_job(&mut self, job: &str, revoked: Fault, end: impl FnOnce(&mut Self) -> Result<(), LedgerError>) {
         let outbox = self.consent.outboxes.remove(job);
         // A failure has been logged, and the ledger answers no more.
-        drop(self.close(job, entered));
+        drop(end(self));
         if let Some(outbox) = outbox {
             reply(&outbox, refusal(job.to_owned(), &revoked.at_party(self.party.clone())));
         }
@@ -198,7 +230,7 @@ impl Answerer {
         decided.map(|d| d.reason).filter(|r| !r.is_empty()).map(|r| format!(": {r}")).unwrap_or_default()
     }
 
-    fn withdrawn(&self, reason: &str) -> Fault {
+    pub(super) fn withdrawn(&self, reason: &str) -> Fault {
         let party = &self.party;
         Fault::new(ErrorCode::Revoked, format!("the consent to this job was revoked by the owner of {party}{reason}"))
     }

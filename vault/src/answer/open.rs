@@ -21,6 +21,7 @@ use super::faults::{MAX_JOB_ID, ledger_fault};
 use super::masking::Masking;
 use super::records::Records;
 use crate::config::ReplyDelay;
+use crate::consent::Standing;
 use crate::data::{BindError, Binding, Memory, Scaled};
 use crate::ledger::JobEntry;
 use crate::policy::ShardFacts;
@@ -68,7 +69,10 @@ impl Answerer {
             Decision::Full(why) => return Ok(Opening::Full(why)),
             Decision::AskOwner(admitted) => *admitted,
         };
-        let standing = self.consented(request, &admitted.digest, admitted.is_automatic)?;
+        let standing = self.consented(request, &admitted)?;
+        if standing == Standing::Approved {
+            self.permission.check(&request.job).map_err(|why| self.withdrawn(&format!(": {why}")))?;
+        }
         let course = admitted.course(standing);
         match course {
             Course::Pending => Ok(Opening::Pending),
@@ -126,6 +130,7 @@ impl Answerer {
     fn enter_job(&mut self, request: &v1::OpenJob, admitted: &Admitted, metadata: PartyMetadata) -> Result<(), Fault> {
         // After every break of the connection, so also when this machine was copied or set back.
         self.noise.renew();
+        let approval = if admitted.is_entered { None } else { self.decision_on(&request.job) };
         let entry = JobEntry {
             job: &request.job,
             analyst: &request.analyst,
@@ -135,12 +140,9 @@ impl Answerer {
             records: metadata.records().or(metadata.persons()).unwrap_or(0),
             room: admitted.room,
             honest: admitted.spec.honest(),
+            approval: approval.as_deref(),
         };
-        self.ledger.open_job(&entry).map_err(ledger_fault)?;
-        if !admitted.is_entered {
-            self.enter_decision(&request.job, "approve").map_err(ledger_fault)?;
-        }
-        Ok(())
+        self.ledger.open_job(&entry).map_err(ledger_fault)
     }
 
     /// Measures the reply delay of an entered job, binds its records and computes its fixed sums.

@@ -91,6 +91,7 @@ impl Answerer {
             noise: &mut self.noise,
             timing: &mut self.timing,
             policy: &self.policy,
+            permission: &*self.permission,
             threads: &self.threads,
             unit: self.budget.unit,
         };

@@ -13,6 +13,7 @@ use super::masking::RoundMasks;
 use crate::config::Policy;
 use crate::ledger::Ledger;
 use crate::noise::Noise;
+use crate::ports::Permission;
 use crate::text::clip;
 
 /// The parts of a party, besides the open job, that the stages work with.
@@ -21,6 +22,7 @@ pub(super) struct Resources<'a> {
     pub(super) noise: &'a mut Noise,
     pub(super) timing: &'a mut AnswerTiming,
     pub(super) policy: &'a Policy,
+    pub(super) permission: &'a dyn Permission,
     pub(super) threads: &'a Threads,
     pub(super) unit: PrivacyUnit,
 }

@@ -124,6 +124,7 @@ impl Sandbox {
             records: records.blocks().records().max(1),
             room: None,
             honest: spec.honest(),
+            approval: None,
         };
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
         let masking = self.masking(job, spec, digest)?;

@@ -27,19 +27,29 @@ const WAITING: usize = 64;
 /// Delay of a refusal while no job is open.
 const NO_JOB: Duration = Duration::from_millis(1);
 
-pub(super) enum Command {
+/// A message to the answering thread.
+pub enum Command {
+    /// Opens a job that was asked for at this moment.
     Open(v1::OpenJob, Instant, ReplySender),
+    /// Answers a message that arrived at this moment.
     Query(v1::Query, Instant, ReplySender),
+    /// Ends a job.
     Close(v1::CloseJob),
+    /// Takes a piece of a roster of keys.
     Roster(v1::Roster, ReplySender),
+    /// Reports an analyst's remaining budget, which the owner may publish; in turn, after the reply before it has left.
     AskBudget(v1::AskBudget, ReplySender),
+    /// The owner has made a decision.
     Consent,
-    /// The owner's new limits.
+    /// The owner's permit for this job has ended; with the reason.
+    Lapse(String, String),
+    /// The owner's new limits, for jobs that are opened and queries that are asked from now on.
     Policy(Box<Policy>),
     /// The coordinator's welcome: the protocol to speak with it, the ledger head that it shows, and its clock.
     Welcome(u32, Vec<u8>, Option<SystemTime>),
-    /// Time to measure the size of the ledger, and to empty a long log. Only between two messages: growth during an answer would reveal its progress.
+    /// Time to measure the sizes on the metrics page, and to empty a long log. Only between two messages: growth during an answer would reveal its progress.
     Sizes,
+    /// Reports that everything taken in before is answered.
     Flush(oneshot::Sender<()>),
 }
 
@@ -79,51 +89,6 @@ pub fn start(mut answerer: Answerer) -> std::io::Result<(AnswerHandle, JoinHandl
 pub struct Gone;
 
 impl AnswerHandle {
-    /// Hands in a message that arrived at `received`.
-    pub async fn open(&self, request: v1::OpenJob, received: Instant, outbox: &ReplySender) -> Result<(), Gone> {
-        self.send(Command::Open(request, received, outbox.clone())).await
-    }
-
-    /// Hands in a message that arrived at `received`.
-    pub async fn query(&self, request: v1::Query, received: Instant, outbox: &ReplySender) -> Result<(), Gone> {
-        self.send(Command::Query(request, received, outbox.clone())).await
-    }
-
-    /// Asks for an analyst's remaining budget, which the owner may publish. It is answered in turn, after the reply before it has left.
-    pub async fn ask_budget(&self, request: v1::AskBudget, outbox: &ReplySender) -> Result<(), Gone> {
-        self.send(Command::AskBudget(request, outbox.clone())).await
-    }
-
-    /// Hands in the end of a job.
-    pub async fn close(&self, request: v1::CloseJob) -> Result<(), Gone> {
-        self.send(Command::Close(request)).await
-    }
-
-    /// Hands in a piece of a roster of keys.
-    pub async fn roster(&self, piece: v1::Roster, outbox: &ReplySender) -> Result<(), Gone> {
-        self.send(Command::Roster(piece, outbox.clone())).await
-    }
-
-    /// Hands in the protocol that is spoken with the coordinator, the newest head that it shows, and its clock's time.
-    pub async fn welcome(&self, protocol: u32, head: Vec<u8>, date: Option<SystemTime>) -> Result<(), Gone> {
-        self.send(Command::Welcome(protocol, head, date)).await
-    }
-
-    /// Announces that the owner has made a decision.
-    pub async fn consent_changed(&self) -> Result<(), Gone> {
-        self.send(Command::Consent).await
-    }
-
-    /// Replaces the owner's limits, for jobs that are opened and queries that are asked from now on.
-    pub async fn policy_changed(&self, policy: Policy) -> Result<(), Gone> {
-        self.send(Command::Policy(Box::new(policy))).await
-    }
-
-    /// Requests that the sizes on the metrics page be measured.
-    pub async fn note_sizes(&self) -> Result<(), Gone> {
-        self.send(Command::Sizes).await
-    }
-
     /// Returns the parts of the latest answers' times, for the owner's own page only, and the number of replies and of late ones.
     pub fn times(&self) -> &OwnTimes {
         &self.times
@@ -137,7 +102,11 @@ impl AnswerHandle {
         }
     }
 
-    async fn send(&self, command: Command) -> Result<(), Gone> {
+    /// Hands in a message, once the queue has room.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub async fn send(&self, command: Command) -> Result<(), Gone> {
         let arrived = Arrived { ms: now_ms(), command };
         self.commands.send(arrived).await.map_err(|_| Gone)
     }
@@ -180,6 +149,7 @@ impl Answerer {
             Command::Roster(piece, outbox) => self.take_roster(piece, &outbox),
             Command::AskBudget(request, outbox) => reply(&outbox, Body::BudgetTold(self.budget_told(&request))),
             Command::Consent => self.consent_changed(),
+            Command::Lapse(job, why) => self.lapse(&job, &why),
             Command::Policy(policy) => self.policy_changed(*policy),
             Command::Welcome(protocol, head, date) => {
                 self.spoken = protocol;

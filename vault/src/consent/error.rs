@@ -35,9 +35,6 @@ pub enum ConsentError {
     /// No such job.
     #[error("no job {0} was asked of this party; `conclave-party jobs` lists those that were")]
     Unknown(String),
-    /// The text begins several job ids.
-    #[error("{0} is the beginning of several job ids; write more of it")]
-    Ambiguous(String),
     /// The decision does not fit the job's standing.
     #[error("job {job} is {} and can't be {}{}", .standing.as_str(), .decision.as_str(), hint(*.standing, *.decision))]
     Stands {

@@ -23,6 +23,8 @@ pub struct Request {
     pub decided: Option<Decided>,
     /// The owner's terms of the approval, a JSON object, also once the approval is withdrawn.
     pub permit: Option<String>,
+    /// SHA-256 of the public key that signed the job; `None` for a request that an earlier version entered.
+    pub signer: Option<[u8; 32]>,
 }
 
 /// A decision.
@@ -52,7 +54,8 @@ impl Request {
 
 const SELECT: &str = "
 SELECT r.job, r.analyst, r.spec_digest, r.spec_toml, r.asked, d.decision, d.time, d.decider, d.reason,
-  (SELECT permit FROM decisions WHERE job = r.job AND decision = 'approved' AND permit IS NOT NULL ORDER BY number DESC LIMIT 1)
+  (SELECT permit FROM decisions WHERE job = r.job AND decision = 'approved' AND permit IS NOT NULL ORDER BY number DESC LIMIT 1),
+  r.signer
 FROM requests r LEFT JOIN decisions d ON d.number = (SELECT max(number) FROM decisions WHERE job = r.job)";
 
 impl ConsentStore {
@@ -64,20 +67,13 @@ impl ConsentStore {
         self.select(&format!("{SELECT} ORDER BY r.rowid"), [])
     }
 
-    /// Returns the job of this id, or the only one whose id begins with it.
+    /// Returns the job of this id.
     ///
     /// # Errors
-    /// [`ConsentError::Unknown`], [`ConsentError::Ambiguous`]; a failure of the database.
+    /// [`ConsentError::Unknown`]; a failure of the database.
     pub fn request(&self, id: &str) -> Result<Request, ConsentError> {
-        let mut found = self.select(&format!("{SELECT} WHERE substr(r.job, 1, length(?1)) = ?1"), [id])?;
-        if let Some(exact) = found.iter().position(|r| r.job == id) {
-            return Ok(found.swap_remove(exact));
-        }
-        match (found.pop(), found.len()) {
-            (Some(only), 0) if !id.is_empty() => Ok(only),
-            (Some(_), _) => Err(ConsentError::Ambiguous(id.to_owned())),
-            (None, _) => Err(ConsentError::Unknown(id.to_owned())),
-        }
+        let found = self.select(&format!("{SELECT} WHERE r.job = ?1"), [id])?.pop();
+        found.ok_or_else(|| ConsentError::Unknown(id.to_owned()))
     }
 
     fn select<P: rusqlite::Params>(&self, sql: &str, parameters: P) -> Result<Vec<Request>, ConsentError> {
@@ -106,5 +102,6 @@ fn read_request(row: &Row<'_>) -> rusqlite::Result<Request> {
         asked: row.get(4)?,
         decided,
         permit: row.get(9)?,
+        signer: row.get(10)?,
     })
 }

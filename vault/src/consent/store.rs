@@ -42,8 +42,16 @@ CREATE TABLE decisions (
 ) STRICT;
 CREATE INDEX decisions_of_job ON decisions (job, number);
 ";
-/// The owner's terms of an approval, a JSON object.
-const PERMITS: &str = "ALTER TABLE decisions ADD COLUMN permit TEXT";
+/// Columns that came later, each with a statement that only a file with it can prepare: the owner's terms of an approval, a JSON object,
+/// and the SHA-256 of the public key that signed the job.
+const LATER: [(&str, &str); 2] = [
+    ("SELECT permit FROM decisions", "ALTER TABLE decisions ADD COLUMN permit TEXT"),
+    ("SELECT signer FROM requests", "ALTER TABLE requests ADD COLUMN signer BLOB"),
+];
+
+/// Compares a request with what is stored; one that an earlier version entered has no key.
+const KNOWN: &str = "SELECT analyst = ?2 AND spec_digest = ?3 AND ifnull(signer = ?4, 1) FROM requests WHERE job = ?1";
+const SIGNED: &str = "UPDATE requests SET signer = ?2 WHERE job = ?1 AND signer IS NULL AND ?2 IS NOT NULL";
 
 /// The outcome of an act: a failure of the database, or a refusal, or what was entered.
 type Entered<T> = rusqlite::Result<Result<T, ConsentError>>;
@@ -94,36 +102,54 @@ impl ConsentStore {
             let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
             let tables: u64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
             match (pragma("application_id")?, pragma("user_version")?, tables) {
-                (APPLICATION, FORMAT | WITH_PERMITS, _) if transaction.prepare("SELECT permit FROM decisions").is_ok() => {
-                    return Ok(Ok(()));
+                (APPLICATION, FORMAT | WITH_PERMITS, _) => {}
+                (0, 0, 0) => {
+                    transaction.execute_batch(TABLES)?;
+                    transaction.pragma_update(None, "application_id", APPLICATION)?;
+                    transaction.pragma_update(None, "user_version", FORMAT)?;
                 }
-                (APPLICATION, FORMAT, _) => {}
-                (0, 0, 0) => transaction.execute_batch(TABLES)?,
                 _ => return Ok(Err(ConsentError::Foreign(path.clone()))),
             }
-            transaction.execute_batch(PERMITS)?;
-            transaction.pragma_update(None, "application_id", APPLICATION)?;
-            transaction.pragma_update(None, "user_version", FORMAT)?;
-            Ok(close_to_others(&path).map_err(|e| ConsentError::Failed { file: path.clone(), reason: e.to_string() }))
+            for (_, add) in LATER.iter().filter(|(column, _)| transaction.prepare(column).is_err()) {
+                transaction.execute_batch(add)?;
+            }
+            let closed = if tables == 0 { close_to_others(&path) } else { Ok(()) };
+            Ok(closed.map_err(|e| ConsentError::Failed { file: path.clone(), reason: e.to_string() }))
         })
     }
 
-    /// Enters a job that the coordinator requests, unless it is there, and returns its standing.
+    /// Enters an unsigned job as [`ConsentStore::ask_signed`] does.
     ///
     /// # Errors
-    /// [`ConsentError::Changed`] where the id stands for another text or analyst, [`ConsentError::Crowded`] where too many jobs wait,
-    /// [`ConsentError::TooLong`] for a text that no person could judge; a failure of the database.
+    /// As there.
+    #[cfg(any(test, feature = "test-util"))]
     pub fn ask(&mut self, request: &v1::OpenJob, digest: &[u8; 32]) -> Result<Standing, ConsentError> {
+        self.ask_signed(request, digest, None)
+    }
+
+    /// Enters a job that the coordinator requests, unless it is there, and returns its standing. `signer` is the SHA-256 of the public key
+    /// that signed it; `None` where the key's certificate was not checked against the CA just now.
+    ///
+    /// # Errors
+    /// [`ConsentError::Changed`] where the id stands for another text, analyst or key, [`ConsentError::Crowded`] where too many jobs wait,
+    /// [`ConsentError::TooLong`] for a text that no person could judge; a failure of the database.
+    pub fn ask_signed(
+        &mut self,
+        request: &v1::OpenJob,
+        digest: &[u8; 32],
+        signer: Option<[u8; 32]>,
+    ) -> Result<Standing, ConsentError> {
         if request.spec_toml.len() > LONGEST_JOB {
             return Err(ConsentError::TooLong);
         }
         let v1::OpenJob { job, analyst, spec_toml, .. } = request;
         self.within(|transaction| {
-            let known = transaction
-                .query_row("SELECT analyst = ?2 AND spec_digest = ?3 FROM requests WHERE job = ?1", (job, analyst, digest), |row| row.get(0))
-                .optional()?;
+            let known = transaction.query_row(KNOWN, (job, analyst, digest, signer), |row| row.get(0)).optional()?;
             match known {
-                Some(true) => return Ok(Ok(standing(transaction, job)?.unwrap_or(Standing::Awaiting))),
+                Some(true) => {
+                    transaction.execute(SIGNED, (job, signer))?;
+                    return Ok(Ok(standing(transaction, job)?.unwrap_or(Standing::Awaiting)));
+                }
                 Some(false) => return Ok(Err(ConsentError::Changed(job.clone()))),
                 None => {}
             }
@@ -139,8 +165,8 @@ impl ConsentStore {
                 return Ok(Err(ConsentError::CrowdedBy(analyst.clone(), theirs)));
             }
             transaction.execute(
-                "INSERT INTO requests (job, analyst, spec_digest, spec_toml, asked) VALUES (?1, ?2, ?3, ?4, ?5)",
-                (job, analyst, digest, spec_toml, clock::now()),
+                "INSERT INTO requests (job, analyst, spec_digest, spec_toml, asked, signer) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                (job, analyst, digest, spec_toml, clock::now(), signer),
             )?;
             Ok(Ok(Standing::Awaiting))
         })
@@ -154,19 +180,21 @@ impl ConsentStore {
         standing(&self.connection, job).map_err(|e| ConsentError::failed(&self.path, &e))
     }
 
-    /// Enters a decision: approves or rejects a waiting job, revokes an approved one.
+    /// Enters a decision without terms as [`ConsentStore::decide_under`] does.
     ///
     /// # Errors
-    /// [`ConsentError::Unknown`] for a job that was never requested, [`ConsentError::Stands`] where the job's standing does not allow the
-    /// decision; a failure of the database.
+    /// As there.
+    #[cfg(any(test, feature = "test-util"))]
     pub fn decide(&mut self, job: &str, decision: Standing, decider: Decider, reason: &str) -> Result<(), ConsentError> {
         self.decide_under(job, decision, decider, reason, None)
     }
 
-    /// Enters a decision with the owner's terms, a JSON object that the store does not interpret.
+    /// Enters a decision: approves or rejects a waiting job, revokes an approved one. The owner's terms are a JSON object that the store
+    /// does not interpret.
     ///
     /// # Errors
-    /// As [`ConsentStore::decide`].
+    /// [`ConsentError::Unknown`] for a job that was never requested, [`ConsentError::Stands`] where the job's standing does not allow the
+    /// decision; a failure of the database.
     pub fn decide_under(
         &mut self,
         job: &str,

@@ -32,7 +32,7 @@ fn a_job_awaits_until_its_owner_decides_and_decisions_last() {
     assert_eq!(store.ask(&request, &digest(&request)).unwrap(), Standing::Approved);
     store.decide(JOB, Standing::Revoked, Decider::Owner, "the study ended").unwrap();
     assert_eq!(store.ask(&request, &digest(&request)).unwrap(), Standing::Revoked);
-    let shown = store.request(&JOB[..4]).unwrap();
+    let shown = store.request(JOB).unwrap();
     assert_eq!((shown.standing(), shown.digest_hex().len()), (Standing::Revoked, 64));
     assert_eq!(shown.decided.unwrap().reason, "the study ended");
 }
@@ -71,7 +71,7 @@ fn another_text_under_the_same_id_is_refused_even_once_approved() {
 }
 
 #[test]
-fn waiting_jobs_are_bounded_and_ids_may_be_shortened() {
+fn waiting_jobs_are_bounded_and_found_by_their_ids() {
     let (_folder, mut store) = store();
     let request = open_request(MEAN_TOML);
     for n in 0..MOST_AWAITING {
@@ -80,9 +80,10 @@ fn waiting_jobs_are_bounded_and_ids_may_be_shortened() {
         store.ask(&one, &digest(&one)).unwrap();
     }
     assert!(matches!(store.ask(&request, &digest(&request)), Err(ConsentError::Crowded(_))));
-    assert!(matches!(store.request("job-00"), Err(ConsentError::Ambiguous(_))));
-    assert!(matches!(store.request(""), Err(ConsentError::Ambiguous(_))));
-    assert!(matches!(store.request("jab"), Err(ConsentError::Unknown(_))));
+    // A part of an id names no job; the owner's commands take the first characters of one (`owner::find`).
+    for part in ["job-00", "", "jab"] {
+        assert!(matches!(store.request(part), Err(ConsentError::Unknown(_))));
+    }
     assert_eq!(store.request("job-007").unwrap().job, "job-007");
     assert_eq!(store.requests().unwrap().len() as u64, MOST_AWAITING);
     store.decide("job-007", Standing::Rejected, Decider::Owner, "no").unwrap();
@@ -150,4 +151,21 @@ fn a_file_without_permits_is_extended() {
     let store = ConsentStore::open(&ledger).unwrap();
     let kept = store.request(JOB).unwrap();
     assert_eq!((kept.standing(), kept.permit.as_deref()), (Standing::Revoked, Some("{}")));
+}
+
+/// The key is kept with the request; one that an earlier version entered without it gets it once, and no other key signs the same job.
+#[test]
+fn the_signers_key_is_kept_and_does_not_change() {
+    let (folder, mut store) = store();
+    let request = open_request(MEAN_TOML);
+    store.ask(&request, &digest(&request)).unwrap();
+    store.connection.execute_batch("ALTER TABLE requests DROP COLUMN signer").unwrap();
+    let ledger = folder.path().join("ledger.sqlite");
+    let mut store = ConsentStore::open(&ledger).unwrap();
+    assert_eq!(store.request(JOB).unwrap().signer, None);
+    for signer in [Some([1; 32]), None, Some([1; 32])] {
+        store.ask_signed(&request, &digest(&request), signer).unwrap();
+    }
+    assert!(matches!(store.ask_signed(&request, &digest(&request), Some([2; 32])), Err(ConsentError::Changed(_))));
+    assert_eq!(ConsentStore::open(&ledger).unwrap().request(JOB).unwrap().signer, Some([1; 32]));
 }

@@ -28,9 +28,9 @@ ALTER TABLE charges ADD COLUMN honest INTEGER;
 ALTER TABLE charges ADD COLUMN alone INTEGER;
 ";
 
-/// The text of a view of releases: its kinds below vectors, and its columns of prices.
+/// The text of a view of releases: its kinds below vectors, its further units of noise, its columns of prices, and its further tables.
 macro_rules! view {
-    ($kinds:literal, $prices:literal) => {
+    ($kinds:literal, $units:literal, $prices:literal, $tables:literal) => {
         concat!(
             "
 DROP VIEW releases;
@@ -47,16 +47,21 @@ CREATE VIEW releases AS
          coalesce(n.components, 1) AS integers, c.k_t, c.s,
          CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
               WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
-              ELSE c.s / 4294967296.0 END AS noise_sd,
+",
+            $units,
+            "              ELSE c.s / 4294967296.0 END AS noise_sd,
          ",
             $prices,
             "
   FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
-  LEFT JOIN charge_components n ON n.charge = c.seq;
+  LEFT JOIN charge_components n ON n.charge = c.seq",
+            $tables,
+            ";
 "
         )
     };
 }
+pub(super) use view;
 
 /// The view of releases in a ledger that has the tables, in place of the one for single integers: the kinds in the words of [`QueryKind`],
 /// the noise in the kind's own unit.
@@ -65,7 +70,9 @@ CREATE VIEW releases AS
 pub(super) const VIEW: &str = view!(
     "              WHEN c.kind < 1073741824 THEN 'statistic ' || (c.kind - 2)
 ",
-    "c.charge, c.running_total, c.running_total / 281474976710656.0 AS mu_squared, a.released"
+    "",
+    "c.charge, c.running_total, c.running_total / 281474976710656.0 AS mu_squared, a.released",
+    ""
 );
 
 /// The view in a ledger with charges of masked releases, whose `released` is the masked integer.
@@ -73,8 +80,10 @@ pub(super) const MASKED_VIEW: &str = view!(
     "              WHEN c.kind < 536870912 THEN 'statistic ' || (c.kind - 2)
               WHEN c.kind < 1073741824 THEN 'remainder of ' || (c.kind - 536870912) || ' parameters'
 ",
+    "",
     "coalesce(c.honest, 1) AS honest, c.charge, coalesce(c.alone, c.charge) AS alone, c.running_total,
-         c.running_total / 281474976710656.0 AS mu_squared, a.released"
+         c.running_total / 281474976710656.0 AS mu_squared, a.released",
+    ""
 );
 
 /// The components of charges that have several, in the order of their numbers.

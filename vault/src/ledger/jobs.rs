@@ -30,6 +30,8 @@ pub struct JobEntry<'a> {
     pub room: Option<Spent>,
     /// Number of parties whose noise its answers are priced by.
     pub honest: Honest,
+    /// The owner's decision, a JSON object that is entered with the job; `None` where the party keeps no decisions.
+    pub approval: Option<&'a str>,
 }
 
 /// Jobs of one analyst in a ledger that never asked a query may exceed those that did by at most this number.
@@ -147,13 +149,12 @@ impl Ledger {
                 records: entry.records,
                 fingerprint: &fingerprint,
             }))?;
-            match entry.cap.reserve_units {
-                0 => Ok(()),
-                reserve => {
-                    let job = writer.state().seq();
-                    writer.event(JobReserve::KIND, job, &JobReserve { reserve }.body())
-                }
+            let job = writer.state().seq();
+            if entry.cap.reserve_units > 0 {
+                writer.event(JobReserve::KIND, job, &JobReserve { reserve: entry.cap.reserve_units }.body())?;
             }
+            // In the job's own transaction: no crash leaves a job without its approval.
+            entry.approval.map_or(Ok(()), |approval| writer.event("approve", job, approval))
         })
     }
 

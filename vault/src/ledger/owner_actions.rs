@@ -59,7 +59,7 @@ impl Ledger {
         if let Some(behind) = ledger.behind() {
             return Err(behind);
         }
-        ledger.enter_act("refresh", None, &serde_json::json!({ "reason": reason }))?;
+        ledger.enter_act("refresh", None, &serde_json::json!({ "reason": reason }).to_string())?;
         ledger.close()
     }
 
@@ -67,14 +67,13 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Behind`] while the ledger is behind a head; [`LedgerError::Halted`] after any failure of the database.
-    pub fn enter_act(&mut self, act: &str, job: Option<&str>, particulars: &serde_json::Value) -> Result<(), LedgerError> {
+    pub fn enter_act(&mut self, act: &str, job: Option<&str>, particulars: &str) -> Result<(), LedgerError> {
         self.alive()?;
         if let Some(behind) = self.behind() {
             return Err(behind);
         }
         let job = job.and_then(|id| self.state.job(id)).map_or(0, |job| job.seq);
-        let body = particulars.to_string();
-        let written = self.write(true, |writer| writer.event(act, job, &body));
+        let written = self.write(true, |writer| writer.event(act, job, particulars));
         self.fail_stop(written)
     }
 }

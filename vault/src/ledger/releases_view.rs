@@ -6,49 +6,37 @@
 use conclave_privacy::mechanism::QueryKind;
 use rusqlite::Connection;
 
-use super::components;
+use super::components::{self, view};
 
-macro_rules! view {
+/// The text of the view with these columns of prices.
+macro_rules! with_places {
     ($prices:literal) => {
-        concat!(
-            "
-DROP VIEW releases;
-CREATE VIEW releases AS
-  SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
-         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next,
-         CASE WHEN c.kind = 0 THEN 'ratio' WHEN c.kind = 1 THEN 'clip count'
-              WHEN c.kind = 67108864 THEN 'second moment of ratios'
+        view!(
+            "              WHEN c.kind = 67108864 THEN 'second moment of ratios'
               WHEN c.kind < 134217728 THEN 'statistic ' || (c.kind - 2)
               WHEN c.kind < 268435456 THEN 'choice of ' || (c.kind - 134217728) || ' candidates'
               WHEN c.kind = 268435456 THEN 'ratio over a sample'
               WHEN c.kind < 536870912 THEN 'gradient of ' || (c.kind - 268435456) || ' parameters over a sample'
               WHEN c.kind < 1073741824 THEN 'remainder of ' || (c.kind - 536870912) || ' parameters'
-              WHEN c.kind % 4 = 0 THEN 'moments of ' || ((c.kind - 1073741824) / 4) || ' columns'
-              WHEN c.kind % 4 = 1 THEN 'gradient of ' || ((c.kind - 1073741824) / 4) || ' parameters'
-              WHEN c.kind % 4 = 2 THEN 'curvature of ' || ((c.kind - 1073741824) / 4) || ' parameters'
-              ELSE 'table of ' || ((c.kind - 1073741824) / 4) || ' cells' END AS kind,
-         coalesce(n.components, 1) AS integers, c.k_t, c.s,
-         CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
-              WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
-              WHEN c.kind > 268435456 AND c.kind < 536870912 THEN c.s / 268435456.0
+",
+            "              WHEN c.kind > 268435456 AND c.kind < 536870912 THEN c.s / 268435456.0
               WHEN c.kind = 67108864 THEN c.s / 1073741824.0
-              ELSE c.s / 4294967296.0 END AS noise_sd,
-         ",
+",
             $prices,
-            " c.running_total, c.running_total / 281474976710656.0 AS mu_squared, p.block, p.place, a.released
-  FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
-  LEFT JOIN charge_components n ON n.charge = c.seq
+            "
   LEFT JOIN (SELECT seq, block, row_number() OVER (PARTITION BY block ORDER BY seq) - 1 AS place FROM charges
-             WHERE kind >= 268435456 AND kind < 536870912) p ON p.seq = c.seq;
-"
+             WHERE kind >= 268435456 AND kind < 536870912) p ON p.seq = c.seq"
         )
     };
 }
 
 /// The view.
-const VIEW: &str = view!("c.charge,");
+const VIEW: &str =
+    with_places!("c.charge, c.running_total, c.running_total / 281474976710656.0 AS mu_squared, p.block, p.place, a.released");
 /// The view in a ledger with charges of masked releases.
-const MASKED_VIEW: &str = view!("coalesce(c.honest, 1) AS honest, c.charge, coalesce(c.alone, c.charge) AS alone,");
+const MASKED_VIEW: &str = with_places!(
+    "coalesce(c.honest, 1) AS honest, c.charge, coalesce(c.alone, c.charge) AS alone, c.running_total, c.running_total / 281474976710656.0 AS mu_squared, p.block, p.place, a.released"
+);
 
 /// Returns true where the ledger's view is this one.
 pub(super) fn is_there(connection: &Connection) -> rusqlite::Result<bool> {

@@ -14,9 +14,9 @@
 
 use conclave_privacy::accounting::{Priced, PrivacyFilter, Spent};
 
-use super::charge::{Filters, Refusal};
 use super::error::LedgerError;
 use super::events::{Reserve, Settle};
+use super::filters::{Filters, Refusal};
 use super::handle::Ledger;
 use super::query::QueryKey;
 use super::receipt::ChargeRow;

@@ -26,8 +26,8 @@ use conclave_privacy::accounting::BlockTerms;
 use conclave_privacy::mechanism::QueryKind;
 
 use super::block_opened::BlockOpened;
-use super::charge::{Filters, MOST_PRICED, Refusal};
 use super::error::LedgerError;
+use super::filters::{Filters, MOST_PRICED, Refusal};
 use super::handle::Ledger;
 use super::query::QueryKey;
 use super::state::fits;

@@ -20,9 +20,14 @@ const LEAST_TIME: f64 = 1e-9;
 /// Checks a name that the analyst chose, of a job, a column or a level. Owners read it before they consent, so it must contain
 /// nothing that acts on a display.
 pub(super) fn short(key: &str, name: &str) -> Result<(), JobError> {
+    one_line(key, name, MAX_NAME)
+}
+
+/// Checks the analyst's words as [`short`] does a name, up to a number of bytes.
+pub(super) fn one_line(key: &str, name: &str, most: usize) -> Result<(), JobError> {
     let start = || -> String { name.chars().take(20).collect() };
-    if name.len() > MAX_NAME {
-        return Err(JobError::new(text::one_line(key), format!("{:?}… is longer than {MAX_NAME} bytes", start())));
+    if name.len() > most {
+        return Err(JobError::new(text::one_line(key), format!("{:?}… is longer than {most} bytes", start())));
     }
     if !text::is_plain(name) {
         let message = format!("{:?}… contains control characters or bidirectional marks", start());

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::checks::short;
+use super::checks::{one_line, short};
 use super::parameters::{self, Parameters};
 use super::{aggregation, auto, batch, columns, formula, model, plan, privacy, release, sampler, sites, survival};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
-use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
+use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME, MAX_WORDS};
 use crate::job::raw::RawJob;
 use crate::job::spec::JobSpec;
 use crate::settings::{self, Table, Value};
@@ -33,6 +33,9 @@ impl JobSpec {
         short("name", &raw.name)?;
         if let Some(id) = &raw.extends {
             job_id(id)?;
+        }
+        for (key, words) in [("study.purpose", &raw.study.purpose), ("study.contact", &raw.study.contact)] {
+            words.as_ref().map_or(Ok(()), |words| one_line(key, words, MAX_WORDS))?;
         }
         let formula = formula::read(&mut raw.model)?;
         let (algorithm, chosen) = match raw.algorithm.as_str() {
@@ -88,6 +91,7 @@ impl JobSpec {
             aggregation,
             release: raw.release,
             plan,
+            study: raw.study,
         };
         // Besides the chains, a round contains a clip count and, over samples, a check of their variance.
         let beside = u32::from(spec.privacy.clip.is_some()) + u32::from(spec.asks(QueryKind::SecondMoment));

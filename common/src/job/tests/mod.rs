@@ -97,6 +97,9 @@ fn every_fault_names_its_key() {
         ("chains = 4", "start = { intercept = 0, age = 0, bmi = 2000 }", "sampler.start.bmi", "outside"),
         ("chains = 4", "start = { intercept = 0, age = 0, bmy = 0 }", "sampler.start.bmy", "did you mean `bmi`"),
         ("name = ", "extends = \"../x\"\nname = ", "extends", "id of a job"),
+        ("name = ", "study = { purpose = \"a\\u001bb\" }\nname = ", "study.purpose", "control characters"),
+        ("name = ", "study = { contact = \"a\\u202eb\" }\nname = ", "study.contact", "bidirectional"),
+        ("name = ", "study = { contcat = \"a\" }\nname = ", "study.contcat", "did you mean `contact`"),
         (
             "chains = 4",
             "chains = 1\nstart = { intercept = 0, age = 0, bmi = 0 }\nstarts = [{ intercept = 0, age = 0, bmi = 0 }]",

@@ -4,6 +4,8 @@ use conclave_privacy::mechanism::Components;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::permits::Permits;
+
 use conclave_vault::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
 use conclave_vault::ledger::events::{hex, unhex};
 use conclave_vault::ledger::state::LedgerState;
@@ -124,6 +126,15 @@ impl Line {
             Entry::Event(EventEntry { seq, time_ms, kind, job, body }) => {
                 Self::Event { seq, time_ms, kind: kind.to_owned(), job, body: body.to_owned(), hash }
             }
+        }
+    }
+
+    /// Notes an approval, and the time of a charge.
+    pub(super) fn note(&self, permits: &mut Permits) {
+        match self {
+            Self::Charge(line) => permits.charge(line.job, line.time_ms),
+            Self::Event { kind, job, body, .. } if kind == "approve" => permits.approve(*job, body),
+            _ => {}
         }
     }
 

@@ -4,6 +4,7 @@
 //! entries in order, one per line, each with its hash; [`check`] verifies them with the code that the ledger itself uses.
 
 mod line;
+mod permits;
 
 use std::io::{BufRead, Write};
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use self::line::Line;
+pub use self::permits::{Late, Permits};
 use conclave_vault::clock::now_ms;
 use conclave_vault::ledger::entry::Hash;
 use conclave_vault::ledger::error::LedgerError;
@@ -127,6 +129,8 @@ pub struct Checked {
     pub header: Header,
     /// The state after all entries.
     pub state: LedgerState,
+    /// The owner's permits, with the charges after their last day.
+    pub permits: Permits,
     /// The last line.
     pub seal: Seal,
     /// The bytes that the signature must cover.
@@ -144,7 +148,7 @@ pub fn check(from: impl BufRead) -> Result<Checked, String> {
 /// Checks an export as [`check`] does, starting from a given state.
 pub(super) fn check_onto(mut state: LedgerState, from: impl BufRead) -> Result<Checked, String> {
     let mut lines = from.lines();
-    let mut hash = Sha256::new();
+    let (mut hash, mut permits) = (Sha256::new(), Permits::default());
     let mut next = |at: u64| match lines.next() {
         Some(Ok(line)) => Ok(Some(line)),
         Some(Err(e)) => Err(format!("line {at} can't be read: {e}")),
@@ -163,6 +167,7 @@ pub(super) fn check_onto(mut state: LedgerState, from: impl BufRead) -> Result<C
         if at > 1 {
             let entry: Line = serde_json::from_str(&line).map_err(|e| format!("line {at} is not an entry: {e}"))?;
             entry.check(&mut state).map_err(|why| format!("line {at}: the entry {why}"))?;
+            entry.note(&mut permits);
         }
         hash.update(line.as_bytes());
         hash.update(b"\n");
@@ -174,5 +179,5 @@ pub(super) fn check_onto(mut state: LedgerState, from: impl BufRead) -> Result<C
     if state.genesis().is_none_or(|genesis| genesis.party != header.party) {
         return Err("the party in line 1 differs from that of the ledger".into());
     }
-    Ok(Checked { header, state, seal, signed: signed_bytes(&hash.finalize().into()) })
+    Ok(Checked { header, state, permits, seal, signed: signed_bytes(&hash.finalize().into()) })
 }

@@ -35,9 +35,11 @@ fn approve(ledger: &Path) -> i64 {
 fn link(folder: &Path, ledger: &Path) -> Link {
     let shard = Shard::load(&data(write(folder, "a.csv", "height\n150\n160\n"), BadRows::Stop), None).unwrap();
     let book = Ledger::open(ledger, "hospital-a", &budget()).unwrap();
+    let permits = Permits::with_clock(ledger, || NOW.load(Ordering::SeqCst)).unwrap();
     let answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, book, Noise::from_os().unwrap())
         .with_members(Members::anyone())
-        .with_consent(ConsentStore::open(ledger).unwrap());
+        .with_consent(ConsentStore::open(ledger).unwrap())
+        .permitted_by(Box::new(permits.clone()));
     let dial = Dial {
         party: "hospital-a".into(),
         coordinator: "https://c".into(),
@@ -46,20 +48,20 @@ fn link(folder: &Path, ledger: &Path) -> Link {
         key: folder.to_owned(),
         revoked: None,
     };
-    Link {
-        dial,
-        answers: thread::start(answerer).unwrap().0,
-        ready_file: None,
-        presence: Announcement::new(ledger),
-        permits: Permits::with_clock(ledger, || NOW.load(Ordering::SeqCst)).unwrap(),
-    }
+    Link { dial, answers: thread::start(answerer).unwrap().0, ready_file: None, presence: Announcement::new(ledger), permits }
+}
+
+fn events(ledger: &Path) -> Vec<String> {
+    let connection = rusqlite::Connection::open(ledger).unwrap();
+    let mut select = connection.prepare("SELECT kind FROM events WHERE job > 0 ORDER BY seq").unwrap();
+    select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
 fn charges(ledger: &Path) -> u64 {
     rusqlite::Connection::open(ledger).unwrap().query_row("SELECT count(*) FROM charges", [], |row| row.get(0)).unwrap()
 }
 
-/// The session refuses the query itself: the vault never sees it, nothing is charged, and the job is closed for good.
+/// The session refuses the query itself: the vault never sees it, nothing is charged, and the job is let go. The consent stays.
 #[tokio::test]
 async fn a_query_after_the_last_day_does_not_reach_the_vault() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,7 +89,8 @@ async fn a_query_after_the_last_day_does_not_reach_the_vault() {
     assert!(refused.code == "revoked" && refused.reason.contains("hospital-a: permit_expired: "), "{refused:?}");
     link.answers.flush().await;
     let standing = ConsentStore::open(&ledger).unwrap().standing(JOB).unwrap();
-    assert_eq!((charges(&ledger), standing), (1, Some(Standing::Revoked)));
+    assert_eq!((charges(&ledger), standing), (1, Some(Standing::Approved)));
+    assert_eq!(events(&ledger), ["approve", "lapse", "close"]);
 
     // A clock that is set back opens it no more.
     NOW.store(0, Ordering::SeqCst);

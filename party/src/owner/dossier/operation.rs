@@ -72,7 +72,10 @@ fn retention(config: &PartyConfig) -> Topic {
         fact("records", format!("stay in {}; never copied to another machine", config.data.path.display())),
         fact("ledger", format!("kept without end, {durability}: past releases cannot be recalled, so their charges stay")),
         fact("decisions", "kept without end beside the ledger and in its chain of hashes, with purpose, reference and last day"),
-        fact("permits", "after its last day a job is refused and closed for good"),
+        fact(
+            "permits",
+            "after its last day a job is neither opened nor charged; kept with the decision and in the ledger, and the stricter of both holds",
+        ),
         fact("logs", "standard error of the daemon; the service manager of this machine sets their retention"),
     ];
     if config.secure.allow {

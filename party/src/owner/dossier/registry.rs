@@ -1,6 +1,8 @@
 //! The entry for the public registry of deployments of differential privacy (OpenDP, repository `deployments-registry-data`), as YAML.
 //!
-//! The fields and their order are those of the registry's template, at tier 3. What this party cannot know is left empty.
+//! The fields and their order are those of the registry's template, at tier 3, and every word of an enumeration is one of its schema
+//! (`schemas/deployments-schema.yaml` and `tests/good_deployments/template.yaml` at commit 057e5d81cf60). What this party cannot know is
+//! left empty, beside the words to choose from.
 
 use conclave_privacy::accounting::Adjacency;
 
@@ -8,6 +10,7 @@ use crate::config::PartyConfig;
 use crate::ledger_views::Report;
 use crate::owner::figure::figure;
 use crate::owner::papers::Papers;
+use conclave_vault::config::ReplyDelay;
 
 /// Returns the entry; `now` is the party's time, UTC, whose day becomes that of publication.
 pub(super) fn entry(config: &PartyConfig, report: &Report, papers: &Papers, now: &str) -> String {
@@ -30,7 +33,6 @@ pub(super) fn entry(config: &PartyConfig, report: &Report, papers: &Papers, now:
         ("intended_use", "Posterior distributions of statistical models over the records of several data owners.".to_owned()),
         ("data_product_type", "Summary statistics".to_owned()),
         ("data_product_region", String::new()),
-        ("data_product_sector", String::new()),
         ("publication_date", now.get(..10).unwrap_or_default().to_owned()),
     ];
     let variant = [
@@ -45,7 +47,8 @@ pub(super) fn entry(config: &PartyConfig, report: &Report, papers: &Papers, now:
     let mut text = format!("url_slug: {}\ndeployment:\n", quoted(&config.name));
     section(&mut text, "basic", &basic);
     text += &format!(
-        "    data_curators:\n      - data_curator_name: {}\n        data_curator_type: \"\"\n",
+        "    data_product_sector: \"\" # one of: {SECTORS}\n    data_curators:\n      - data_curator_name: {}\n        data_curator_type: \"\" # \
+         one of: {CURATORS}\n",
         quoted(&papers.organisation)
     );
     section(&mut text, "dp_variant", &variant);
@@ -60,9 +63,13 @@ pub(super) fn entry(config: &PartyConfig, report: &Report, papers: &Papers, now:
         number(report.delta_promised)
     );
     section(&mut text, "deployment_model", &model(config, report));
-    section(&mut text, "implementation", &implementation(papers.software));
+    section(&mut text, "implementation", &implementation(config, papers.software));
     text + "  administrative:\n    status: Draft\n    registry_authors:\n      - \"\"\n    tier: 3\n"
 }
+
+/// Words of the registry for the sector and for the curator.
+const SECTORS: &str = "Technology, Healthcare, Education, Government, Energy, Finance";
+const CURATORS: &str = "Government, Industry, Nonprofit";
 
 type Field = (&'static str, String);
 
@@ -85,14 +92,32 @@ fn model(config: &PartyConfig, report: &Report) -> [Field; 9] {
         ("release_type_details", "One budget covers all releases, for ever.".to_owned()),
         ("data_source_type", "Static".to_owned()),
         ("access_type", "Interactive".to_owned()),
-        ("access_type_details", "Queries of approved jobs may depend on earlier answers.".to_owned()),
+        (
+            "access_type_details",
+            format!(
+                "Queries of approved jobs may depend on earlier answers. All analysts share one budget, and may collude. {}",
+                match config.policy.max_epsilon_per_analyst {
+                    Some(limit) => format!("One analyst's jobs together are limited to epsilon {}.", figure(limit)),
+                    None => "No part of it is set apart for one analyst.".to_owned(),
+                }
+            ),
+        ),
     ]
 }
 
-fn implementation(software: &str) -> [Field; 6] {
+fn implementation(config: &PartyConfig, software: &str) -> [Field; 6] {
+    let timing = match config.policy.reply_delay {
+        ReplyDelay::Off => "Replies are not delayed: the time of an answer can be observed.",
+        _ => "Replies leave at a public delay after their service begins, or at a multiple of it.",
+    };
     [
         ("preprocessing_and_hyperparameter_tuning", "Values are clamped to their public bounds.".to_owned()),
-        ("mechanisms", "Discrete Gaussian noise on integer sums; the exponential mechanism for draws by choice.".to_owned()),
+        (
+            "mechanisms",
+            format!(
+                "Discrete Gaussian noise on integer sums, sampled exactly in integers; the exponential mechanism for draws by choice. {timing}"
+            ),
+        ),
         ("composition", "A filter on the sum of mu squared: the ledger refuses what would exceed the budget.".to_owned()),
         ("post_processing", "Bayesian inference from the released numbers, with their noise accounted for.".to_owned()),
         ("justification", String::new()),

@@ -11,7 +11,7 @@ use crate::ledger_views::Report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::JobView;
 use crate::owner::masked;
-use crate::owner::text::{at_several_owners, describe, unit_of_privacy};
+use crate::owner::text::{at_several_owners, describe, signed, unit_of_privacy};
 use crate::owner::totals::{Released, Releases};
 
 use super::facts::Facts;
@@ -49,8 +49,10 @@ fn queries(config: &PartyConfig, job: &JobView) -> [Block; 2] {
     let request = &job.request;
     let analyst = format!("{} (the job is signed with this analyst's key), on {}", request.analyst, stored(&request.asked));
     let mut facts = vec![fact("name", job.name()), fact("analyst", analyst)];
+    facts.extend(signed(job));
     facts.extend(job.spec.iter().flat_map(|spec| describe(spec, config.budget.unit)));
-    facts.push(fact("state", job.state().as_str()));
+    let reopens = if job.can_be_reopened() { ": the coordinator can open it again, unless the owner revokes it" } else { "" };
+    facts.push(fact("state", format!("{}{reopens}", job.state().as_str())));
     facts.push(fact("digest", format!("SHA-256 {}", request.digest_hex())));
     let digest = "The digest covers the job's text below, from which every public constant is derived. The party answers no query of \
                   this job under another text.";
@@ -63,7 +65,7 @@ fn released(config: &PartyConfig, job: &JobView, releases: Option<&Releases>) ->
     };
     let mut facts = vec![
         fact("opened", stored(&totals.opened)),
-        fact("closed", stored(totals.closed.as_deref().unwrap_or("not yet"))),
+        fact("finished", stored(totals.closed.as_deref().unwrap_or("not yet"))),
         fact("numbers", format!("{} whole numbers released or charged", totals.spent.draws)),
     ];
     if let Some(Releases { kinds, charged: (first, last), .. }) = releases {
@@ -122,7 +124,7 @@ fn masked_facts(job: &JobView, facts: &Facts<'_>) -> Vec<Fact> {
         found.push(fact("if all others collude", words));
     }
     if let Some((worst, collude)) = worst.and_then(|worst| Some((worst, worst.if_all_collude.as_ref()?)))
-        && job.is_live()
+        && job.may_spend()
     {
         let words = masked::if_all_collude(collude, worst.data_epsilon_after, worst.data_delta);
         found.push(fact("if it uses everything it may", words));
@@ -169,7 +171,7 @@ fn guarantee(config: &PartyConfig, job: &JobView, inputs: &Facts<'_>) -> Vec<Blo
         facts.push(fact("epsilon of this job", format!("{gdp} at delta {promised}")));
         facts.push(fact("by zCDP", format!("epsilon {zcdp} at delta {promised}: looser, by a different argument")));
     }
-    if let Some(worst) = inputs.worst.filter(|_| job.is_live()) {
+    if let Some(worst) = inputs.worst.filter(|_| job.may_spend()) {
         let most = format!(
             "epsilon {} at delta {}, if this job uses everything it may; the data would then have spent epsilon {} of {}",
             figure(worst.job_epsilon),

@@ -20,8 +20,10 @@ pub(super) fn front(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> V
     lines.push(fact("released", released(job, facts)));
     lines.push(fact("risk", risk(config, job, facts)));
     let scale = Scale::new(facts.report, config);
+    lines.extend(job.ended.as_ref().map(|why| fact("permit", why.to_string())));
+    lines.extend(job.terms.disagreements().into_iter().map(|difference| fact("difference", difference)));
     let mut particulars = facts.papers.map(Papers::facts).unwrap_or_default();
-    particulars.push(fact("signature", signature(job)));
+    particulars.extend([fact("analyst's key", job.signer()), fact("signature", signature(job))]);
     vec![
         Block::Facts(organisation.into_iter().chain(lines).collect()),
         Block::Shares(scale.shares("budget")),
@@ -36,10 +38,11 @@ pub(super) fn signatures() -> Block {
     Block::Signatures(vec!["For the data owner: name, place, date".to_owned(), "Data protection: name, place, date".to_owned()])
 }
 
-/// States the check of the analyst's signature. The party stores the analyst's name and the signed text, not the certificate.
+/// States the check of the analyst's signature. The party stores the fingerprint of the key and the signed text, not the certificate.
 fn signature(job: &JobView) -> String {
+    let key = job.terms.signer().map(|key| format!(" {key}")).unwrap_or_default();
     format!(
-        "signed with the key of analyst {}, checked by this party against its CA before the job was entered; the job's id follows from the \
+        "signed with the key{key} of analyst {}, checked by this party against its CA before the job was entered; the job's id follows from the \
          signed text. The analyst's certificate is not stored here: `conclave-party verify {}` checks it again",
         job.request.analyst, job.request.job
     )
@@ -70,7 +73,7 @@ fn risk(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> String {
     let between = between(config.budget.unit);
     let most = facts
         .worst
-        .filter(|_| job.is_live())
+        .filter(|_| job.may_spend())
         .map(|worst| format!(", {} if it uses everything that it may", at(worst.job_mu_squared, report.delta_reserve)));
     format!(
         "of 100 guesses {between} of one {who}, at most {} are right after this job's releases so far{}, {} after those of all jobs so far, \

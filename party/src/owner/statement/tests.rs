@@ -3,7 +3,6 @@ use std::path::Path;
 
 use conclave_privacy::accounting::Spent;
 
-use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::gaussian_dp;
 use conclave_privacy::mechanism::QueryKind;
 
@@ -11,9 +10,11 @@ use conclave_pages::document::{Block, file as page, markdown};
 
 use super::*;
 use crate::config::PartyConfig;
+use crate::ledger_views::Approval;
 use crate::ledger_views::report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::JobView;
+use crate::owner::terms::Terms;
 use crate::owner::totals::JobTotals;
 use crate::owner::totals::{Released, Releases};
 use crate::owner::worst_case::worst_case;
@@ -41,6 +42,7 @@ fn job(spec_toml: &str) -> JobView {
         asked: "2026-03-01".into(),
         decided: Some(decided),
         permit: None,
+        signer: Some([9; 32]),
     };
     let totals = JobTotals {
         job: JOB.into(),
@@ -49,10 +51,11 @@ fn job(spec_toml: &str) -> JobView {
         spec_toml: spec_toml.into(),
         opened: "2026-03-02".into(),
         closed: None,
+        is_refreshed: false,
         queries: 1234,
         spent: Spent { units: 1 << 48, draws: 1234, ..Spent::default() },
     };
-    JobView { request, spec: JobSpec::parse(spec_toml).ok(), totals: Some(totals) }
+    JobView::of(request, &[totals])
 }
 
 fn blocks(data: &str, job: &JobView) -> Vec<Block> {
@@ -78,6 +81,9 @@ fn a_statement_says_what_an_owner_must_know() {
     for part in [
         "mean of height",
         "| analyst | alice (",
+        "| finished | not yet",
+        "| analyst's key | sha256:0909090909",
+        "signed with the key sha256:0909090909",
         "1234 whole numbers",
         "standard deviation 1 to 2",
         "one row, not one person",
@@ -205,4 +211,18 @@ fn choices_and_tables_are_not_said_to_be_ratios() {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     assert!(!text.contains("explains a record"), "{text}");
+}
+
+/// A job of an earlier version has no key, and says so; differences between the decisions and the ledger are stated.
+#[test]
+fn what_is_not_known_of_a_job_is_stated() {
+    let mut old = job(MEAN_TOML);
+    old.request.signer = None;
+    old.terms = Terms::new(&old.request, Some(Approval::read("{\"permit\":{\"until\":\"2026-12-31\"}}")));
+    let text = markdown(&blocks("", &old)).replace('\\', "");
+    for part in
+        ["not stored: the job was entered by a version", "signed with the key of analyst alice", "permit_differs: ", "2026-12-31"]
+    {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
 }

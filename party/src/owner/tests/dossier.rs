@@ -69,6 +69,14 @@ fn a_registry_gets_the_budget_and_what_is_not_known_stays_empty() {
         "privacy_unit: \"Record-level\"",
         "      epsilon: 8.0\n      delta: 1.0e-6\n",
         "data_product_region: \"\"",
+        "data_product_sector: \"\" # one of: Technology, Healthcare,",
+        "data_curator_type: \"\" # one of: Government, Industry, Nonprofit",
+        "variant_name: \"Approximate DP\"",
+        "model_name: \"Central\"",
+        "release_type: \"Many releases\"",
+        "data_source_type: \"Static\"",
+        "access_type: \"Interactive\"",
+        "data_product_type: \"Summary statistics\"",
         "status: Draft",
     ] {
         assert!(text.contains(part), "{part} is not in {text}");

@@ -1,11 +1,12 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 
+use conclave_common::job::budget_words::askable;
 use conclave_pages::document;
-use conclave_privacy::accounting::gaussian_dp;
+use conclave_privacy::accounting::{Budget, Honest, gaussian_dp};
 use conclave_vault::consent::{Decided, Request, Standing};
 use conclave_vault::ledger::Ledger;
-use conclave_vault::testing::{JOB, MEAN_TOML, budget, entry, masked_toml};
+use conclave_vault::testing::{JOB, MEAN_TOML, budget, entry, key, masked_toml};
 
 use super::*;
 use crate::ledger_views::report_kept;
@@ -36,8 +37,9 @@ fn decided(standing: Option<Standing>, toml: &str, data: &str, before: impl FnOn
     let (analyst, asked) = ("alice".to_owned(), "2026-03-01".to_owned());
     let decision = |standing| Decided { standing, time: asked.clone(), decider: "owner".into(), reason: "no".into() };
     let decided = standing.map(decision);
-    let request = Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: toml.into(), asked, decided, permit: None };
-    let job = JobView { request, spec: Some(JobSpec::parse(toml).unwrap()), totals: None };
+    let (job, digest, spec_toml) = (JOB.into(), [7; 32], toml.into());
+    let request = Request { job, analyst, digest, spec_toml, asked, decided, permit: None, signer: Some([9; 32]) };
+    let job = JobView::of(request, &[]);
     let report = report_kept(&config.ledger_settings()).unwrap();
     let worst = worst_case(job.spec.as_ref().unwrap(), 0, &report, None).unwrap();
     let summary = Summary::new(&config, &report, &job, &worst).unwrap();
@@ -118,4 +120,47 @@ fn a_job_that_does_not_fit_is_said_to_wait() {
     let (waits, text) = summary(MEAN_TOML, "", |ledger| ledger.open_job(&entry("other", budget())).unwrap());
     assert!(waits.waits.is_some() && text.contains("it waits until others have ended"), "{text}");
     assert!(summary(MEAN_TOML, "", |_| {}).0.waits.is_none());
+}
+
+/// The room is the one by which the party admits the analyst's next job: the owner's limit on an analyst, less what the analyst's jobs have
+/// spent and hold.
+#[test]
+fn the_room_is_what_the_owners_limit_leaves_the_analyst() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path(), "");
+    config.policy.max_epsilon_per_analyst = Some(4.0);
+    config.ledger_settings().init().unwrap();
+    let mut ledger = Ledger::open_kept(&config.ledger_settings()).unwrap();
+    ledger.open_job(&entry("spent", Budget::new(1.5, 1e-6).unwrap())).unwrap();
+    for round in 0..3 {
+        ledger.charge("spent", round, &[key(0, 1, 1 << 22)]).unwrap();
+    }
+    ledger.close_job("spent", "done").unwrap();
+    ledger.open_job(&entry("held", Budget::new(2.0, 1e-6).unwrap())).unwrap();
+    let admitted = |analyst: &str| {
+        let room = ledger.room("new", analyst, Honest::ALONE).unwrap().free.units;
+        askable(room, &Budget { reserve_units: 0, ..config.budget })
+    };
+    let report = report_kept(&config.ledger_settings()).unwrap();
+    let scale = |analyst: &str| Scale::of_analyst(&report, &config, analyst, "new");
+    for analyst in ["alice", "bob"] {
+        assert_eq!(scale(analyst).room(), admitted(analyst), "{analyst}");
+    }
+    assert!(scale("alice").room() < scale("bob").room(), "{}", scale("alice").room());
+    assert_eq!(Scale::new(&report, &config).room(), scale("bob").room());
+    assert!(scale("bob").caption().ends_with(", by your limit for one analyst."), "{}", scale("bob").caption());
+    // A job that fits the budget but not the rest of the limit has to wait.
+    let needed = gaussian_dp::mu(3.9, 1e-6).powi(2);
+    assert!(scale("alice").lacks(needed) && !scale("bob").lacks(needed));
+}
+
+#[test]
+fn the_request_is_stated_with_its_signer_and_its_study() {
+    let toml = format!("study = {{ purpose = \"readmission, protocol 4\", contact = \"alice@example.org\" }}\n{MEAN_TOML}");
+    let (_, text) = summary(&toml, "", |_| {});
+    let key = format!("sha256:{}", "09".repeat(32));
+    for part in [&*key, "readmission, protocol 4", "alice@example.org", "2026-03-01", "Not protected: ", "the number of rows"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(!summary(MEAN_TOML, "adjacency = \"add-remove\"\n", |_| {}).1.contains("the number of rows"));
 }

@@ -10,6 +10,7 @@ use conclave_proto::v1::{self, party_frame::Body};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
+use crate::answer::thread::Command;
 use crate::answer::{Answerer, Opening, thread};
 use crate::config::Policy;
 use crate::data::BadRows;
@@ -85,7 +86,7 @@ async fn race(distinct: u64) {
                 let content = client % distinct;
                 let query = query(content % JOBS, content);
                 start.wait().await;
-                desk.query(query, Instant::now(), &outbox).await.unwrap();
+                desk.send(Command::Query(query, Instant::now(), outbox)).await.unwrap();
                 match replies.recv().await.unwrap().body.unwrap() {
                     Body::Answer(answer) => (content, answer),
                     other => panic!("{other:?}"),

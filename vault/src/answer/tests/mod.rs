@@ -25,6 +25,7 @@ mod measured;
 mod memory;
 mod moments;
 mod non_interference;
+mod permits;
 mod random_operations;
 mod sampled;
 mod sampled_records;

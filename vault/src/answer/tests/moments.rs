@@ -76,7 +76,7 @@ async fn the_times_in_a_ledger_are_those_at_which_messages_arrived() {
         let (outbox, mut inbox) = mpsc::channel(8);
         for round in 0..2 {
             let request = query(round, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]);
-            answers.query(request, Instant::now(), &outbox).await.map_err(|_| "gone").unwrap();
+            answers.send(Command::Query(request, Instant::now(), outbox.clone())).await.map_err(|_| "gone").unwrap();
         }
         let sent = now_ms();
         inbox.recv().await.unwrap();

@@ -287,7 +287,7 @@ fn the_clock_decides_nothing() {
         ledger.clock = clock;
         assert_eq!(fixture.answer(&mut ledger, 0, 3), first);
         assert_eq!(ledger.units(), spent);
-        ledger.enter_act("note", None, &serde_json::json!({ "reason": "the clock was moved" })).unwrap();
+        ledger.enter_act("note", None, &serde_json::json!({ "reason": "the clock was moved" }).to_string()).unwrap();
         drop(ledger);
         ledger = fixture.open();
         assert_eq!(fixture.answer(&mut ledger, 0, 3), first);

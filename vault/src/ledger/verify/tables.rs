@@ -184,32 +184,22 @@ impl<'c> Selects<'c> {
     }
 
     pub(super) fn open<'s>(&'s mut self, charges: Charges<'s>, answers: Answers<'s>) -> rusqlite::Result<Tables<'s>> {
-        let [of_charges, of_answers] = match &mut self.components {
-            Some([charges, answers]) => [Some(charges), Some(answers)],
-            None => [None, None],
+        let (of_charges, of_answers) = match &mut self.components {
+            Some([charges, answers]) => (
+                Feed::Rows(charges.query([])?, |row| Ok((row.get(0)?, row.get(1)?))),
+                Feed::Rows(answers.query([])?, |row| Ok((row.get(0)?, row.get(1)?))),
+            ),
+            None => (Feed::None, Feed::None),
         };
-        let mut tables = Tables {
-            charge_components: match of_charges {
-                Some(select) => Table::new(Feed::Rows(select.query([])?, |row| Ok((row.get(0)?, row.get(1)?)))),
-                None => Table::new(Feed::None),
-            },
-            answer_components: match of_answers {
-                Some(select) => Table::new(Feed::Rows(select.query([])?, |row| Ok((row.get(0)?, row.get(1)?)))),
-                None => Table::new(Feed::None),
-            },
-            charges: Table::new(charges),
-            answers: Table::new(answers),
-            jobs: Table::new(Feed::Rows(self.jobs.query([])?, job)),
-            events: Table::new(Feed::Rows(self.events.query([])?, event)),
+        Ok(Tables {
+            charge_components: Table::new(of_charges)?,
+            answer_components: Table::new(of_answers)?,
+            charges: Table::new(charges)?,
+            answers: Table::new(answers)?,
+            jobs: Table::new(Feed::Rows(self.jobs.query([])?, job))?,
+            events: Table::new(Feed::Rows(self.events.query([])?, event))?,
             later: BTreeMap::new(),
-        };
-        tables.charge_components.step()?;
-        tables.answer_components.step()?;
-        tables.charges.step()?;
-        tables.answers.step()?;
-        tables.jobs.step()?;
-        tables.events.step()?;
-        Ok(tables)
+        })
     }
 }
 
@@ -220,8 +210,8 @@ pub(super) struct Table<'s, T> {
 }
 
 impl<'s, T> Table<'s, T> {
-    pub(super) fn new(feed: Feed<'s, T>) -> Self {
-        Self { feed, ahead: None }
+    pub(super) fn new(mut feed: Feed<'s, T>) -> rusqlite::Result<Self> {
+        Ok(Self { ahead: feed.pull()?, feed })
     }
 
     /// Returns the row ahead and reads the next.

@@ -29,6 +29,12 @@ pub(crate) enum PermitError {
     /// A stored permit cannot be read, for instance because a later version wrote it.
     #[error("permit_unreadable: the owner's permit for this job can't be read by this version")]
     Unreadable,
+    /// The ledger has a revocation that the file of decisions lacks.
+    #[error("decision_differs: the ledger has the owner's revocation of this job, and the file of decisions has none")]
+    Revoked,
+    /// The files that hold the permits cannot be read.
+    #[error("permit_unread: the owner's permits can't be read at this moment")]
+    Unread,
 }
 
 impl PermitError {
@@ -38,6 +44,8 @@ impl PermitError {
             Self::Day(_) | Self::Past(_) | Self::Field { .. } => "permit_invalid",
             Self::Expired(_) => "permit_expired",
             Self::Unreadable => "permit_unreadable",
+            Self::Revoked => "decision_differs",
+            Self::Unread => "permit_unread",
         }
     }
 }
