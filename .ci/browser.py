@@ -19,6 +19,8 @@ WIDTHS = (1280, 390)
 VIEWS = tuple((width, scheme) for width in WIDTHS for scheme in ("light", "dark"))
 # The widths and colours at which axe-core's rules are checked: each of both once.
 RULED = ((1280, "light"), (390, "dark"))
+# Pixels by which a text may exceed its picture: the rounding of the layout.
+SLACK = 1.0
 
 
 def complaints(page):
@@ -40,6 +42,28 @@ def complaints(page):
             if (box.scrollWidth > box.clientWidth + 1 && box.tabIndex !== 0) found.push('a scrolling table cannot be reached by keyboard');
         return found;
     }"""
+    )
+
+
+def cut_texts(page):
+    """Returns the texts of pictures that are not inside their picture, as sentences, and the number of texts measured."""
+    return page.evaluate(
+        """slack => {
+        const found = []; let measured = 0;
+        for (const svg of document.querySelectorAll('svg')) {
+            const frame = svg.getBoundingClientRect();
+            if (!frame.width) continue;
+            for (const text of svg.querySelectorAll('text')) {
+                const box = text.getBoundingClientRect();
+                if (!box.width) continue;
+                measured += 1;
+                const over = Math.max(frame.left - box.left, box.right - frame.right, frame.top - box.top, box.bottom - frame.bottom);
+                if (over > slack) found.push(`"${text.textContent.slice(0, 50)}" is cut by ${over.toFixed(1)} pixels in ${svg.getAttribute('aria-labelledby')}`);
+            }
+        }
+        return [found, measured];
+    }""",
+        SLACK,
     )
 
 
@@ -92,6 +116,16 @@ def finds_a_planted_violation(browser):
     return not clean and found == {"image-alt", "label", "color-contrast"}
 
 
+def finds_a_planted_fault(browser):
+    """Returns whether a label that leaves its picture is found, and one inside it is not."""
+    page = browser.new_page()
+    picture = '<svg width="100" height="20" viewBox="0 0 100 20" aria-labelledby="planted"><text x="{}" y="15">label</text></svg>'
+    page.set_content(picture.format(-10) + picture.format(20))
+    found, measured = cut_texts(page)
+    page.close()
+    return len(found) == 1 and measured == 2
+
+
 def look(browser, path, out, views=VIEWS):
     """Returns the defects of a page in one file as sentences, and writes its screenshots to a folder."""
     address, problems = path.resolve().as_uri(), []
@@ -114,7 +148,7 @@ def look(browser, path, out, views=VIEWS):
         closed = page.eval_on_selector_all("details", "all => all.filter(d => !d.open).length")
         if closed:
             problems.append(f"{where}: {closed} details do not open by keyboard")
-        problems += [f"{where}, details open: {what}" for what in complaints(page)]
+        problems += [f"{where}, details open: {what}" for what in complaints(page) + cut_texts(page)[0]]
         if (width, scheme) in RULED:
             problems += [f"{where}, details open: {what}" for what in violations(page)]
         context.close()

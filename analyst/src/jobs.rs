@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::text::one_line;
+use conclave_pages::moment::utc;
 use conclave_pages::short_id::shortest;
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::thousands;
@@ -73,7 +74,7 @@ pub(crate) async fn list(args: JobsArgs) -> Result<ExitCode, Fault> {
             ("phase", &|job| Cell::text(&job.phase)),
             ("draws", &|job| Cell::number(thousands(job.draws))),
             ("of", &|job| Cell::number(thousands(job.draws_asked))),
-            ("submitted (UTC)", &|job| Cell::text(moment(job.submitted_unix_ms))),
+            ("submitted", &|job| Cell::text(utc(job.submitted_unix_ms))),
         ];
         say!("{}", Table::new("", &jobs, &columns).text().trim_end());
     }
@@ -188,8 +189,8 @@ fn as_json(job: &JobStatus) -> serde_json::Value {
     })
 }
 
-/// Formats a time in UTC, to the second.
-pub(crate) fn moment(unix_ms: i64) -> String {
+/// Formats a time in UTC, to the second, as the JSON objects have it.
+fn moment(unix_ms: i64) -> String {
     let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
     OffsetDateTime::from_unix_timestamp(unix_ms / 1000).ok().and_then(|time| time.format(format).ok()).unwrap_or_default()
 }

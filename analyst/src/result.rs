@@ -51,7 +51,11 @@ impl RunResult {
 
     /// Returns the grade of the answer.
     pub(crate) fn grade(&self) -> Grade {
-        Verdict::of(&self.0).grade
+        self.verdict().grade
+    }
+
+    fn verdict(&self) -> Verdict {
+        Verdict::of(&self.0)
     }
 
     /// Formats the full report for a terminal; with `truth`, adds the true values and the errors of the means in posterior sds.
@@ -64,12 +68,17 @@ impl RunResult {
     pub(crate) fn short_report(&self, more: &str) -> String {
         let object = &self.0;
         let mut blocks = self.head();
-        blocks.extend(self.posterior(None, FEW));
+        blocks.extend(match self.verdict().is_usable() {
+            true => self.posterior(None, FEW),
+            false => vec![Block::Text(self.withheld(more))],
+        });
         blocks.extend(self.refit().or_else(|| self.spent()).map(Block::Text));
         blocks.extend(self.context());
         blocks.extend(other_warnings(object).into_iter().map(Block::Warning));
         blocks.extend(sentences(object, "privacy_warnings").into_iter().map(Block::Warning));
-        blocks.push(Block::Text(format!("Every parameter and all diagnostics: {more}")));
+        if self.verdict().is_usable() {
+            blocks.push(Block::Text(format!("Every parameter and all diagnostics: {more}")));
+        }
         document::text_within(&blocks, output::width())
     }
 
@@ -79,7 +88,7 @@ impl RunResult {
         blocks.extend(self.posterior(truth, usize::MAX));
         if released::is_adequate(object) {
             blocks.extend(run::surrogate(object).map(Block::Text));
-            blocks.extend(run::surrogate_table(object, truth, usize::MAX).map(Block::Table));
+            blocks.extend(run::surrogate_table(object, truth, usize::MAX).map(|table| self.marked(table)));
         }
         blocks.extend(run::chains(object));
         blocks.push(self.refit().map_or_else(|| Block::Table(self.spending()), Block::Text));
@@ -92,7 +101,7 @@ impl RunResult {
 
     /// Returns the verdict, the next step, and how the run went.
     fn head(&self) -> Vec<Block> {
-        let verdict = Verdict::of(&self.0);
+        let verdict = self.verdict();
         [verdict.line(), verdict.next(), self.headline()].into_iter().filter(|text| !text.is_empty()).map(Block::Text).collect()
     }
 
@@ -128,15 +137,32 @@ impl RunResult {
         (!named.is_empty()).then(|| format!("Epsilon spent: {}{others}.", named.join(", ")))
     }
 
+    /// States why no figure is shown. `more` is the command that shows the figures of an answer that is not usable.
+    fn withheld(&self, more: &str) -> String {
+        let object = &self.0;
+        if released::is_adequate(object) {
+            return format!("No figure is shown, since none can be relied on. To look anyway: {more}");
+        }
+        let prior = if object["refit_of"].is_string() { "Choose a wider prior. " } else { "" };
+        format!(
+            "{prior}No interval is shown, since none would be reliable; the figures are in the JSON object, under \"inadequate\"."
+        )
+    }
+
+    /// Marks the caption of a table whose figures cannot be relied on.
+    fn marked(&self, table: Table) -> Block {
+        if self.verdict().is_usable() {
+            return Block::Table(table);
+        }
+        let caption = format!("! Not usable, not to be reported: {}", table.caption());
+        Block::Table(table.with_caption(caption))
+    }
+
     /// Returns at most `limit` rows of each table of the posterior, or the reasons why the releases do not suffice for one.
     fn posterior(&self, truth: Option<Truth<'_>>, limit: usize) -> Vec<Block> {
         let object = &self.0;
         if !released::is_adequate(object) {
-            let prior = if object["refit_of"].is_string() { "Choose a wider prior. " } else { "" };
-            return vec![Block::Text(format!(
-                "{prior}{} No interval is shown, since none would be reliable; the figures are in the JSON object, under \"inadequate\".",
-                released::remedies(object)
-            ))];
+            return vec![Block::Text(self.withheld(""))];
         }
         let given = if released::is_from_releases(object) { ", given the parties' releases" } else { "" };
         let all = rows(object, "posterior").len();
@@ -145,7 +171,7 @@ impl RunResult {
             format!("Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds){part}");
         let posterior = run::posterior(object, &caption, truth, limit);
         let ratios = run::ratios(object).filter(|_| all <= limit);
-        std::iter::once(posterior).chain(ratios).chain(run::restricted_means(object)).map(Block::Table).collect()
+        std::iter::once(posterior).chain(ratios).chain(run::restricted_means(object)).map(|table| self.marked(table)).collect()
     }
 
     /// Returns the budget that each party has spent on this job.
@@ -198,6 +224,7 @@ mod tests {
             "ended by the budget",
             "1,200 rounds",
             "+0.5 sd",
+            "0.410  0.020",
             "hospital-a",
             "100,000",
             "! Not usable: R-hat is not defined",
@@ -215,12 +242,29 @@ mod tests {
         let mut object: Value = serde_json::from_str(RESULT).unwrap();
         let row = object["posterior"][0].clone();
         object["posterior"] = vec![row; 40].into();
+        object["posterior"].as_array_mut().unwrap().iter_mut().for_each(|row| row["rhat"] = 1.03.into());
         let text = RunResult::parse(&object.to_string()).unwrap().short_report("conclave summary 4f --all");
-        assert!(text.starts_with("! Not usable: the largest R-hat is 1.200"), "{text}");
+        assert!(text.starts_with("◐ Preliminary: the largest R-hat is 1.030"), "{text}");
         for part in ["the first 6 of 40 parameters", "Epsilon spent: 2.9900 of 3 at hospital-a.", "conclave summary 4f --all"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(text.lines().count() <= 24 && !text.contains("Privacy spent on this job"), "{text}");
+    }
+
+    /// The figures of an answer that is not usable stand behind another command, and are marked there.
+    #[test]
+    fn an_answer_that_is_not_usable_looks_like_none() {
+        let mut object: Value = serde_json::from_str(RESULT).unwrap();
+        object["posterior"].as_array_mut().unwrap().truncate(1);
+        let result = RunResult::parse(&object.to_string()).unwrap();
+        let text = result.short_report("conclave summary 4f --all");
+        assert!(text.starts_with("! Not usable: the largest R-hat is 1.200"), "{text}");
+        assert!(text.contains("To look anyway: conclave summary 4f --all"), "{text}");
+        for figure in ["median", "0.41", "Every parameter"] {
+            assert!(!text.contains(figure), "{figure} in {text}");
+        }
+        let all = result.report(None);
+        assert!(all.contains("! Not usable, not to be reported: Posterior") && all.contains("0.410"), "{all}");
     }
 
     /// Older runs wrote `hopeless`, the alias of `futility`.
@@ -241,10 +285,10 @@ mod tests {
         let asked =
             RESULT.replacen("\"q95\":0.44", "\"q95\":0.44,\"interval\":{\"level\":0.95,\"low\":0.3611,\"high\":0.4622}", 1);
         let text = RunResult::parse(&asked).unwrap().report(None);
-        for part in ["2.5%", "97.5%", "0.3611", "0.4622"] {
+        for part in ["2.5%", "97.5%", "0.361", "0.462"] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        assert!(!text.contains("0.4400"), "{text}");
+        assert!(!text.contains("0.440"), "{text}");
     }
 
     #[test]
@@ -263,7 +307,7 @@ mod tests {
             "answers_left_out":12,"chi2":1.5,"degrees_of_freedom":2,"p_value":0.47}"#,
         );
         let text = RunResult::parse(&fitted).unwrap().report(Some(&[("dose", 0.4)]));
-        for part in ["fitted to 4,800 released", "+1.4 sd  0.4321  0.0222    0.0111        0.4100", "p = 0.4700"] {
+        for part in ["fitted to 4,800 released", "+1.4 sd  0.432  0.022     0.011         0.410", "p = 0.4700"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         let withheld = with(

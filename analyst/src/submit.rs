@@ -8,6 +8,7 @@ use conclave_common::job::{JobSpec, with_lines};
 use conclave_common::text::one_line;
 use conclave_inference::sampler::with_chosen_table;
 use conclave_ops::terminal;
+use conclave_pages::short_id::{SHORT, first};
 use conclave_predict::Level;
 use conclave_proto::error::Fault;
 use conclave_proto::submission;
@@ -208,7 +209,7 @@ pub(crate) fn print_result(status: &JobStatus, output: &ResultOptions<'_>) -> Re
     match &result {
         Some(_) if output.extent == Extent::Json => say_json(&status.result_json.trim()),
         Some(result) => {
-            let more = format!("conclave summary {} --all{}", status.job, output.options);
+            let more = format!("conclave summary {} --all{}", first(&status.job, SHORT), output.options);
             let text = if output.extent == Extent::All { result.report(None) } else { result.short_report(&more) };
             say!("{}", text.trim_end());
             if let Some(draws) = result.draws() {

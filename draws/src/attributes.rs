@@ -3,7 +3,6 @@
 use conclave_common::job::JobSpec;
 use serde_json::{Map, Value, json};
 
-use crate::released::estimand;
 use crate::result::RunResult;
 use crate::zarr::{columns, maker_attributes};
 
@@ -40,13 +39,16 @@ pub fn at_end(spec: &JobSpec, job: &str, result: &RunResult) -> Map<String, Valu
     if let Some(job) = &result.refit_of {
         attributes.insert("refit_of".to_owned(), json!(job));
     }
-    if let Some(estimand) = estimand(spec, &result.report) {
+    if let Some(estimand) = result.estimand() {
         attributes.insert("estimand".to_owned(), json!(estimand));
     }
-    if let Some(weighted) = &result.report.weighted {
+    let apart = result.inadequate.as_ref().and_then(|inadequate| inadequate.weighted.as_ref());
+    if let Some(weighted) = apart.or(result.report.weighted.as_ref()) {
         attributes.insert("weighted".to_owned(), json!(weighted));
     }
     attributes.insert("stopped_by".to_owned(), json!(result.stopped_by));
+    attributes.insert("verdict".to_owned(), json!({ "grade": result.verdict.grade, "reasons": result.verdict.reasons }));
+    attributes.insert("adequate".to_owned(), json!(result.adequacy.adequate));
     attributes.insert("seconds".to_owned(), json!(result.seconds));
     let noise_sd = spec.privacy.noise.sd();
     let parties: Vec<Value> = result

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use conclave_proto::error::{ErrorCode, Fault};
+use serde_json::Value;
 
 use crate::zarr::{Element, ORIGINAL, ReadError, StoreFiles, StoredArray, encode, metadata, open};
 
@@ -37,6 +38,8 @@ pub struct Draws {
     pub created_by: String,
     /// The parameters' names.
     pub parameters: Vec<String>,
+    /// The verdict in words, where the draws are no answer or cannot be relied on.
+    pub unusable: Option<&'static str>,
     /// The warm-up.
     pub warmup: PhaseDraws,
     /// The kept draws.
@@ -60,6 +63,7 @@ impl Draws {
             name: attributes["name"].as_str().unwrap_or("job").to_owned(),
             seed: attributes["seed"].as_u64().unwrap_or(0),
             created_by: attributes["created_by"].as_str().unwrap_or_default().to_owned(),
+            unusable: unusable(&attributes),
             warmup: phase(&files, "warmup_", &parameters)?,
             sampling: phase(&files, "", &parameters)?,
             original: original(&files, &parameters)?,
@@ -70,6 +74,15 @@ impl Draws {
     /// Returns the number of chains.
     pub fn chains(&self) -> usize {
         self.sampling.accepted.len()
+    }
+}
+
+/// Returns the verdict in a store's attributes, where the draws cannot be relied on.
+fn unusable(attributes: &Value) -> Option<&'static str> {
+    match (attributes["adequate"].as_bool(), attributes["verdict"]["grade"].as_str()) {
+        (Some(false), _) => Some("no adequate answer"),
+        (_, Some("not_usable")) => Some("not usable"),
+        _ => None,
     }
 }
 

@@ -10,8 +10,10 @@
 pub mod attributes;
 mod draws;
 pub mod export;
+mod figures;
 mod new_party;
 mod outcome;
+mod parties;
 mod ratios;
 mod released;
 pub mod result;
@@ -22,3 +24,4 @@ pub mod zarr;
 
 pub use draws::{Draws, PhaseDraws};
 pub use new_party::new_party_intervals;
+pub use ratios::is_whole;

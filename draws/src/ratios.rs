@@ -1,7 +1,7 @@
 //! Odds, rate and hazard ratios: coefficients of logistic, count and survival regressions in the terms that studies report.
 
 use conclave_common::job::JobSpec;
-use conclave_common::schema::{Family, ModelSpec};
+use conclave_common::schema::{Design, Family, Feature, ModelSpec};
 use conclave_inference::diagnostics::Summary;
 use serde::Serialize;
 
@@ -36,13 +36,7 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> 
         _ => return Vec::new(),
     };
     let count = design.features.len();
-    // Without an intercept, the indicators of all levels have the odds, the rate or the hazard itself.
-    let is_whole = |at: usize| {
-        let feature = &design.features[at];
-        let of_term = || design.features.iter().filter(|other| other.term == feature.term);
-        let all_levels = of_term().any(|other| other.factors.iter().any(|factor| factor.level == Some(0)));
-        !design.intercept && kind != "hazard_ratio" && all_levels && feature.factors.iter().all(|factor| factor.level.is_some())
-    };
+    let is_whole = |at: usize| kind != "hazard_ratio" && is_whole(design, &design.features[at]);
     // Quantiles are preserved by the exponential, which is monotone.
     let ratio = |(name, summary): &(&str, Summary)| {
         let [q5, median, q95] = [summary.q5, summary.median, summary.q95].map(libm::exp);
@@ -57,6 +51,15 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> 
         .filter_map(|place| posterior_original.get(place))
         .map(ratio)
         .collect()
+}
+
+/// Returns true for the indicator of a level in a model without an intercept whose term has all levels: its coefficient is the level's
+/// odds, rate or mean itself, and no ratio or difference.
+#[must_use]
+pub fn is_whole(design: &Design, feature: &Feature) -> bool {
+    let of_term = || design.features.iter().filter(|other| other.term == feature.term);
+    let all_levels = of_term().any(|other| other.factors.iter().any(|factor| factor.level == Some(0)));
+    !design.intercept && all_levels && feature.factors.iter().all(|factor| factor.level.is_some())
 }
 
 #[cfg(test)]

@@ -3,21 +3,20 @@
 use std::path::Path;
 
 use conclave_common::job::{Algorithm, Continuation, JobSpec};
-use conclave_inference::diagnostics;
-use conclave_inference::diagnostics::Summary;
+use conclave_inference::diagnostics::{self, Summary};
 pub use conclave_inference::sampler::Adequacy;
 use conclave_inference::sampler::{RunReport, Stage};
 use serde::Serialize;
 
-pub use crate::new_party::NewParty;
+pub use crate::figures::{Figures, Inadequate, NewParty, PosteriorRow, Ratio, Row, SurvivalCurve};
 use crate::new_party::new_party;
 pub use crate::outcome::{Outcome, PartyOutcome, StoppedBy};
-pub use crate::ratios::Ratio;
+pub use crate::parties::{AggregationRow, PartyRow};
 use crate::ratios::ratios;
 use crate::released::{budget_error, estimand};
 use crate::survival::survival;
-pub use crate::survival::{Quantiles, SurvivalCurve, SurvivalPoint};
-use crate::verdict::{self, Ended, Verdict};
+pub use crate::survival::{Quantiles, SurvivalPoint};
+use crate::verdict::{self, Ended, Grade, Verdict};
 use crate::zarr::DrawStore;
 
 /// The JSON object of a finished run.
@@ -61,10 +60,10 @@ pub struct RunResult {
     /// The figures of the answer; empty if it is not adequate.
     #[serde(flatten)]
     pub figures: Figures,
-    /// The figures of an answer that is not adequate, none of which can be relied on.
+    /// All figures of an answer that is not adequate, none of which can be relied on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub inadequate: Option<Figures>,
-    /// The sections of the algorithm's own report.
+    pub inadequate: Option<Inadequate>,
+    /// The sections of the algorithm's own report; without estimates if the answer is not adequate.
     #[serde(flatten)]
     pub report: RunReport,
     /// Spending.
@@ -82,7 +81,7 @@ pub struct RunResult {
     pub conditional_on: Option<&'static str>,
     /// The verdict on the answer, the same for every algorithm.
     pub adequacy: Adequacy,
-    /// The releases by stage, with the estimates after each.
+    /// The releases by stage, with the estimates after each; empty if the answer is not adequate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Stage>,
     /// `warnings` in sentences; `mcse_to_sd` and `budget_error`, the effect of too small a budget on the spread.
@@ -90,94 +89,13 @@ pub struct RunResult {
     pub diagnosis: diagnostics::Verdict,
 }
 
-/// The figures of an answer.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Figures {
-    /// The posterior on the scale that priors are declared on.
-    pub posterior: Vec<PosteriorRow>,
-    /// The posterior in the data's own units.
-    pub posterior_original: Vec<PosteriorRow>,
-    /// Odds, rate or hazard ratios per unit of each predictor, in the data's own units; none for other models.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ratios: Vec<Ratio>,
-    /// Predictions of the parameters that vary by party, at a party that is not in the job.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub new_party: Vec<NewParty>,
-    /// Survival curves of a survival model with predictors.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub survival: Vec<SurvivalCurve>,
-}
-
-/// The aggregation of masked answers, and the noise that protects each party.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct AggregationRow {
-    /// `secure`: only the sum over the parties was unmasked.
-    pub mode: &'static str,
-    /// Maximum number of other parties that may collude with the coordinator.
-    pub colluders: u32,
-    /// Number of parties whose noise then protects each party, which divides its charges.
-    pub honest: u32,
-    /// Number of parties in the sum.
-    pub parties: u32,
-}
-
-impl AggregationRow {
-    /// Returns the aggregation of a job; `None` for answers without masks.
-    #[must_use]
-    pub fn from_spec(spec: &JobSpec) -> Option<Self> {
-        let secure = spec.aggregation.secure()?;
-        let parties = u32::try_from(spec.parties.len()).unwrap_or(u32::MAX);
-        Some(Self { mode: "secure", colluders: secure.colluders, honest: spec.honest().get(), parties })
-    }
-}
-
-/// One parameter's summary. Undefined numbers (R-hat of too few draws) are `null`.
-#[derive(Debug, Clone, Serialize)]
-pub struct PosteriorRow {
-    /// The parameter.
-    pub name: String,
-    /// Its figures.
-    #[serde(flatten)]
-    pub summary: Summary,
-    /// The fit whose parameter it is: `plain`, or `weighted` where records with unusual predictors or residuals count less. Only for a
-    /// run that infers from few releases.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimand: Option<&'static str>,
-    /// The fraction of its variance due to the noise; `null` if the releases do not determine it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise_share: Option<Option<f64>>,
-    /// Its sd without the noise; `null` as above.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sd_data: Option<Option<f64>>,
-}
-
-/// The job's cost at one party.
-#[derive(Debug, Clone, Serialize)]
-pub struct PartyRow {
-    /// Name.
-    pub name: String,
-    /// Record count; `null` if it is not public.
-    pub records: Option<u64>,
-    /// Number of persons, if persons are protected and their number is public.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub persons: Option<u64>,
-    /// The unit of privacy of the party's guarantee.
-    pub protects: String,
-    /// Number of releases of this job: one per chain and round, including `locate` and warm-up.
-    pub queries: u64,
-    /// Epsilon of this job by Gaussian differential privacy.
-    pub epsilon_spent: f64,
-    /// The delta of the job's guarantee, including the part reserved for blocks.
-    pub delta: f64,
-    /// The job's budget.
-    pub epsilon_budget: f64,
-    /// Mu squared of this job.
-    pub mu_squared_spent: f64,
-    /// Epsilon of this job by zero-concentrated differential privacy.
-    pub epsilon_zcdp: f64,
-}
-
 impl RunResult {
+    /// Returns the fit whose parameters the draws are of; `None` where no other is possible.
+    pub(crate) fn estimand(&self) -> Option<&'static str> {
+        let apart = self.inadequate.iter().flat_map(|inadequate| &inadequate.figures.posterior);
+        self.figures.posterior.iter().chain(apart).find_map(|row| row.of.estimand)
+    }
+
     /// Returns the object as JSON on one line.
     pub fn to_json(&self) -> String {
         // Serialising plain structs of numbers and strings can't fail.
@@ -192,59 +110,19 @@ impl RunResult {
 pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, outcome: &Outcome) -> RunResult {
     let names = spec.draw_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
-    let rows = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains));
-    let estimand = estimand(spec, &outcome.report);
-    let rows = rows.map(|row| PosteriorRow { estimand, ..row });
-    let posterior: Vec<PosteriorRow> = match &outcome.report.inference {
-        Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
-        None => rows.collect(),
-    };
-    let original = spec.in_original_units(&samples);
-    let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
-        let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
-        PosteriorRow { estimand, ..PosteriorRow::new(name, &chains) }
-    });
-    let posterior_original: Vec<PosteriorRow> = posterior_original.collect();
-    let of_original: Vec<(&str, Summary)> = posterior_original.iter().map(|row| (row.name.as_str(), row.summary)).collect();
-    let ratios = ratios(spec, &of_original);
-    let rows: Vec<(&str, Summary)> = posterior.iter().map(|row| (row.name.as_str(), row.summary)).collect();
-    let mut diagnosis = diagnostics::verdict(
-        &rows,
-        spec.sampler.chains,
-        spec.sampler.wanted(),
-        matches!(outcome.stopped_by, StoppedBy::Budget | StoppedBy::Futility),
-    );
-    if spec.algorithm == Algorithm::Ops {
-        // The draws are independent, so a single chain needs no check of mixing.
-        diagnosis.warnings.retain(|word| word != diagnostics::ONE_CHAIN);
-    }
-    // An active clip invalidates good diagnostics, so its warning comes first.
-    diagnosis.warnings.splice(0..0, outcome.warnings.iter().cloned());
-    if let Some(inference) = &outcome.report.inference {
-        diagnosis.warnings.splice(0..0, inference.warnings.iter().cloned());
-        diagnosis.budget_error = budget_error(inference);
-    }
+    let found = found(spec, &names, &samples, &outcome.report);
+    let rows: Vec<(&str, Summary)> = found.posterior.iter().map(|row| (row.of.name.as_str(), row.of.summary)).collect();
     let adequacy = verdict::checked(outcome, &rows);
+    let mut diagnosis = diagnosis(spec, outcome, &rows);
     diagnosis.warnings.splice(0..0, adequacy.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
     let draws_per_chain = draws.kept() as u64;
     let verdict = Verdict::of(&Ended { spec, job, outcome, adequacy: &adequacy, rows: &rows, draws: draws_per_chain });
-    let new_party = new_party(spec, &samples);
-    let survival = survival(spec, &samples);
-    let found = Figures { posterior, posterior_original, ratios, new_party, survival };
-    let (figures, inadequate) = if adequacy.adequate { (found, None) } else { (Figures::default(), Some(found)) };
-    let budget = &spec.privacy.budget;
-    let parties = outcome.parties.iter().map(|party| PartyRow {
-        name: party.name.clone(),
-        records: party.metadata.and_then(|h| h.records()),
-        persons: party.metadata.and_then(|h| h.persons()),
-        protects: party.metadata.map(|h| h.unit()).unwrap_or_default().to_string(),
-        queries: party.spent.queries,
-        epsilon_spent: party.spent.epsilon(budget),
-        delta: budget.promised_delta(),
-        epsilon_budget: budget.epsilon,
-        mu_squared_spent: party.spent.mu_squared(),
-        epsilon_zcdp: party.spent.epsilon_zcdp(budget),
-    });
+    let mut report = outcome.report.clone();
+    let mut releases = outcome.report.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect();
+    let (figures, inadequate) = match adequacy.adequate {
+        true => (found.marked(verdict.grade > Grade::NotUsable), None),
+        false => (Figures::default(), Some(Inadequate::take(found, &mut report, &mut releases))),
+    };
     let units = |party: &PartyOutcome| party.metadata.and_then(|h| h.persons().or(h.records()));
     let privacy_warnings = spec.privacy.warnings(outcome.parties.iter().map(|party| (party.name.as_str(), units(party))));
     RunResult {
@@ -267,60 +145,60 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         diagnosis,
         conditional_on: outcome.report.inference.as_ref().map(|_| "noisy_release"),
         adequacy,
-        releases: outcome.report.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
+        releases,
         continuation: Continuation { radii: outcome.report.radii.clone(), states: last_states(&samples) },
         figures,
         inadequate,
-        report: outcome.report.clone(),
-        parties: parties.collect(),
+        report,
+        parties: outcome.parties.iter().map(|party| PartyRow::new(party, &spec.privacy.budget)).collect(),
         draws: path.map(|path| path.display().to_string()),
     }
+}
+
+/// Computes all figures from the draws, `[value][chain][draw]` of `names`.
+fn found(spec: &JobSpec, names: &[String], samples: &[Vec<&[f64]>], report: &RunReport) -> Figures {
+    let estimand = estimand(spec, report);
+    let row = |(name, chains): (&String, &[&[f64]])| PosteriorRow { estimand, ..PosteriorRow::new(name, chains) };
+    let rows = names.iter().zip(samples).map(|(name, chains)| row((name, chains.as_slice())));
+    let posterior: Vec<PosteriorRow> = match &report.inference {
+        Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
+        None => rows.collect(),
+    };
+    let original = spec.in_original_units(samples);
+    let original = names.iter().zip(&original).map(|(name, chains)| {
+        let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+        row((name, chains.as_slice()))
+    });
+    let original: Vec<PosteriorRow> = original.collect();
+    let summaries: Vec<(&str, Summary)> = original.iter().map(|row| (row.name.as_str(), row.summary)).collect();
+    Figures {
+        posterior: Row::all(posterior),
+        ratios: Row::all(ratios(spec, &summaries)),
+        posterior_original: Row::all(original),
+        new_party: Row::all(new_party(spec, samples)),
+        survival: Row::all(survival(spec, samples)),
+    }
+}
+
+/// Collects the warnings, the most serious first, and the words on the effect of the budget.
+fn diagnosis(spec: &JobSpec, outcome: &Outcome, rows: &[(&str, Summary)]) -> diagnostics::Verdict {
+    let by_budget = matches!(outcome.stopped_by, StoppedBy::Budget | StoppedBy::Futility);
+    let mut diagnosis = diagnostics::verdict(rows, spec.sampler.chains, spec.sampler.wanted(), by_budget);
+    if spec.algorithm == Algorithm::Ops {
+        // The draws are independent, so a single chain needs no check of mixing.
+        diagnosis.warnings.retain(|word| word != diagnostics::ONE_CHAIN);
+    }
+    // An active clip invalidates good diagnostics, so its warning comes first.
+    diagnosis.warnings.splice(0..0, outcome.warnings.iter().cloned());
+    if let Some(inference) = &outcome.report.inference {
+        diagnosis.warnings.splice(0..0, inference.warnings.iter().cloned());
+        diagnosis.budget_error = budget_error(inference);
+    }
+    diagnosis
 }
 
 /// Returns the last kept draw of each chain, as `[chain][parameter]`.
 fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
     let chains = samples.first().map_or(0, Vec::len);
     (0..chains).map(|chain| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect()).collect()
-}
-
-impl PosteriorRow {
-    fn new(name: &str, chains: &[&[f64]]) -> Self {
-        let draws = chains.iter().map(|chain| chain.len()).sum();
-        let summary = diagnostics::summarise(chains).published(draws);
-        Self { name: name.to_owned(), summary, estimand: None, noise_share: None, sd_data: None }
-    }
-
-    fn with_noise_share(self, share: Option<f64>) -> Self {
-        let sd_data = share.map(|share| self.summary.sd * (1.0 - share).sqrt());
-        Self { noise_share: Some(share), sd_data: Some(sd_data), ..self }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Antithetic chains have an effective sample size beyond their length.
-    #[test]
-    fn the_effective_sample_size_is_capped_by_the_draws() {
-        let swing: Vec<f64> = (0..200).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 } + 0.01 * f64::from(i * 37 % 101)).collect();
-        assert!(diagnostics::ess_bulk(&[&swing, &swing]) > 400.0);
-        let row = PosteriorRow::new("x", &[&swing, &swing]);
-        assert!(row.summary.ess_bulk <= 400.0 && row.summary.ess_tail <= 400.0 && row.summary.mcse_mean > 0.0);
-    }
-
-    /// With few effective draws the Monte Carlo error of an sd is no figure.
-    #[test]
-    fn an_error_of_the_sd_needs_effective_draws() {
-        let draws = |count: u32| -> Vec<f64> { (0..count).map(|i| f64::from(i * 7919 % 1009)).collect() };
-        let error = |count: u32| PosteriorRow::new("x", &[&draws(count), &draws(count)]).summary.mcse_sd;
-        assert!(error(20).is_nan() && error(200) > 0.0);
-    }
-
-    #[test]
-    fn an_undefined_number_is_null() {
-        let json = serde_json::to_value(PosteriorRow::new("age", &[&[1.0, 1.0], &[1.0, 1.0]])).unwrap_or_default();
-        assert!(json["rhat"].is_null() && json["mcse_mean"].is_null() && json["ess_q5"].is_null());
-        assert_eq!((&json["name"], &json["mean"]), (&"age".into(), &1.0.into()));
-    }
 }

@@ -31,6 +31,12 @@ impl Ends {
         self.keys.map_or_else(|| &row["q5"], |[low, _]| &row["interval"][low])
     }
 
+    /// Returns both ends of a row; `NaN` for one that is not known.
+    #[must_use]
+    pub fn ends(&self, row: &Value) -> [f64; 2] {
+        [self.low(row), self.high(row)].map(|end| end.as_f64().unwrap_or(f64::NAN))
+    }
+
     /// Returns the upper end of a row.
     #[must_use]
     pub fn high<'a>(&self, row: &'a Value) -> &'a Value {

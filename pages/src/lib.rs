@@ -12,10 +12,12 @@
 //! - [`document`] has a document's blocks and renders them as text, Markdown and HTML; [`table`] does so for tables.
 //! - [`shares`] draws the parts of a whole, such as a budget, as one bar.
 //! - [`run`] has the figures of a run's result for all surfaces; [`ends`] has the ends of its intervals.
+//! - [`precision`] rounds figures to the digits that their error supports.
 //! - [`verdict`] has the verdict on an answer, and [`checks`] the names of its checks.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
 //! - [`short_id`] shortens ids of jobs and finds a job by its first characters; [`moment`] formats times.
-//! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run.
+//! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run, and [`target`] counts
+//!   the effective draws that will end it.
 //!
 //! All parts are markup of [`maud`], whose `html!` builds the rest of a page.
 //!
@@ -36,6 +38,7 @@ pub mod moment;
 pub mod object;
 pub mod page;
 pub mod plot;
+pub mod precision;
 pub mod released;
 pub mod run;
 pub mod shares;
@@ -43,5 +46,6 @@ pub mod short_id;
 pub mod site;
 mod stochastic_gradients;
 pub mod table;
+pub mod target;
 pub mod text;
 pub mod verdict;

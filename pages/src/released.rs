@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::checks::in_words;
 use crate::object::{rows, text};
 use crate::plot::{NoisyInterval, StageEstimate, Stages, format_noise_share, noisy_intervals, stages};
+use crate::precision::of_row;
 use crate::table::{Cell, Column, Table};
 use crate::text::number;
 
@@ -24,20 +25,27 @@ pub fn figures(result: &Value) -> &Value {
     if result["inadequate"].is_object() { &result["inadequate"] } else { result }
 }
 
+/// Returns a section of a result: at its top, or among the figures of an answer that is not adequate.
+#[must_use]
+pub fn section<'a>(result: &'a Value, key: &str) -> &'a Value {
+    let apart = &result["inadequate"][key];
+    if apart.is_null() { &result[key] } else { apart }
+}
+
 /// Returns true for a run that infers from few releases, whose intervals contain their noise.
 #[must_use]
 pub fn is_from_releases(result: &Value) -> bool {
     result["conditional_on"] == "noisy_release"
 }
 
-/// Returns the remedies for an answer that is not adequate, as a sentence.
+/// Returns the remedies for an answer that cannot be relied on, as the end of a sentence.
 #[must_use]
 pub fn remedies(result: &Value) -> &'static str {
     match is_from_releases(result) {
-        true => "Request a larger epsilon, more records, narrower bounds or fewer predictors.",
+        true => "request a larger epsilon, more records, narrower bounds or fewer predictors",
         false => {
-            "Request more draws if a budget remains (`conclave extend`), or a larger epsilon; `conclave plan` shows the effective draws that a \
-             budget allows."
+            "request more draws if a budget remains (`conclave extend`), or a larger epsilon; `conclave plan` shows the effective draws that a \
+             budget allows"
         }
     }
 }
@@ -69,7 +77,7 @@ pub fn failed_checks(result: &Value) -> Markup {
 /// weighted fit.
 pub fn noise_columns(result: &Value) -> &'static [Column<'static, Value>] {
     const NOISE: [Column<'static, Value>; 3] = [
-        ("sd without noise", &|row| known(&row["sd_data"], number)),
+        ("sd without noise", &|row| known(&row["sd_data"], |x| of_row(row, x))),
         ("noise share", &|row| known(&row["noise_share"], format_noise_share)),
         ("estimand", &|row| Cell::name(text(row, "estimand"))),
     ];
@@ -82,7 +90,7 @@ pub fn noise_columns(result: &Value) -> &'static [Column<'static, Value>] {
 }
 
 /// Returns a cell with a figure, or the word for its absence.
-fn known(value: &Value, show: fn(f64) -> String) -> Cell {
+fn known(value: &Value, show: impl Fn(f64) -> String) -> Cell {
     if value.is_number() { Cell::figure(value, show) } else { Cell::number("unknown") }
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::document::{Block, fact};
 use crate::ends::Ends;
 use crate::object::{rows, text};
+use crate::precision::{by_width, of_row, ratio};
 use crate::released::noise_columns;
 use crate::table::{Cell, Column, Table};
 use crate::text::{as_written, number, plain, thousands, thousandths, whole};
@@ -71,17 +72,22 @@ pub fn posterior(result: &Value, caption: &str, truth: Option<Truth<'_>>, limit:
     let ends = Ends::of(rows);
     let [low, high] = &ends.headings;
     let figures: [Column<'_, Value>; 8] = [
-        ("mean", &|row| Cell::figure(&row["mean"], number)),
-        ("sd", &|row| Cell::figure(&row["sd"], number)),
-        (low, &|row| Cell::figure(ends.low(row), number)),
-        ("median", &|row| Cell::figure(&row["median"], number)),
-        (high, &|row| Cell::figure(ends.high(row), number)),
+        ("mean", &|row| rounded(row, &row["mean"])),
+        ("sd", &|row| rounded(row, &row["sd"])),
+        (low, &|row| rounded(row, ends.low(row))),
+        ("median", &|row| rounded(row, &row["median"])),
+        (high, &|row| rounded(row, ends.high(row))),
         ("ESS bulk", &|row| mixing(row, "ess_bulk", |x| format!("{x:.0}"))),
         ("ESS tail", &|row| mixing(row, "ess_tail", |x| format!("{x:.0}"))),
         ("R-hat", &|row| mixing(row, "rhat", thousandths)),
     ];
     let moments = |row: &Value| [row["mean"].clone(), row["sd"].clone()];
     named(caption, rows, truth, moments).beside(rows, &figures).beside(rows, noise_columns(result))
+}
+
+/// Creates the cell of a figure with the digits of its row's sd.
+fn rounded(row: &Value, value: &Value) -> Cell {
+    Cell::figure(value, |x| of_row(row, x))
 }
 
 /// Creates the cell of a figure of mixing, which a chain that never moved does not have.
@@ -101,9 +107,9 @@ pub fn ratios(result: &Value) -> Option<Table> {
     let [low, high] = &ends.headings;
     let columns: [Column<'_, Value>; 4] = [
         ("predictor", &|ratio| Cell::name(text(ratio, "name"))),
-        (low, &|ratio| Cell::figure(ends.low(ratio), number)),
-        ("median", &|ratio| Cell::figure(&ratio["median"], number)),
-        (high, &|ratio| Cell::figure(ends.high(ratio), number)),
+        (low, &|row| within(ends.ends(row), ends.low(row), ratio)),
+        ("median", &|row| within(ends.ends(row), &row["median"], ratio)),
+        (high, &|row| within(ends.ends(row), ends.high(row), ratio)),
     ];
     Some(Table::new(caption, rows, &columns))
 }
@@ -120,11 +126,23 @@ pub fn restricted_means(result: &Value) -> Option<Table> {
     );
     let columns: [Column<'_, Value>; 4] = [
         ("records", &|curve| Cell::name(text(curve, "of"))),
-        ("5%", &|curve| Cell::figure(&curve["restricted_mean"]["q5"], number)),
-        ("median", &|curve| Cell::figure(&curve["restricted_mean"]["median"], number)),
-        ("95%", &|curve| Cell::figure(&curve["restricted_mean"]["q95"], number)),
+        ("5%", &|curve| mean_of(curve, "q5")),
+        ("median", &|curve| mean_of(curve, "median")),
+        ("95%", &|curve| mean_of(curve, "q95")),
     ];
     Some(Table::new(caption, rows, &columns))
+}
+
+/// Creates the cell of a quantile of a curve's restricted mean.
+fn mean_of(curve: &Value, key: &str) -> Cell {
+    let of = &curve["restricted_mean"];
+    let ends = ["q5", "q95"].map(|key| of[key].as_f64().unwrap_or(f64::NAN));
+    within(ends, &of[key], by_width)
+}
+
+/// Creates the cell of a figure with the digits of an interval with these ends.
+fn within(ends: [f64; 2], value: &Value, show: fn(f64, f64) -> String) -> Cell {
+    Cell::figure(value, |x| show(x, ends[1] - ends[0]))
 }
 
 /// Describes the quadratic fitted to the releases, or why it is not shown; `None` without one.
@@ -162,12 +180,13 @@ pub fn surrogate_table(result: &Value, truth: Option<Truth<'_>>, limit: usize) -
     let rows = fitted(result, limit);
     let of = |row: &Value, key: &str| result["surrogate"]["parameters"][text(row, "name")][key].clone();
     let moments = |row: &Value| [of(row, "mean"), of(row, "sd")];
+    let fitted = |row: &Value, key: &str| rounded(&result["surrogate"]["parameters"][text(row, "name")], &of(row, key));
     let columns: [Column<'_, Value>; 5] = [
-        ("mean", &|row| Cell::figure(&of(row, "mean"), number)),
-        ("sd", &|row| Cell::figure(&of(row, "sd"), number)),
-        ("noise sd", &|row| Cell::figure(&of(row, "noise_sd"), number)),
-        ("chains' mean", &|row| Cell::figure(&row["mean"], number)),
-        ("chains' sd", &|row| Cell::figure(&row["sd"], number)),
+        ("mean", &|row| fitted(row, "mean")),
+        ("sd", &|row| fitted(row, "sd")),
+        ("noise sd", &|row| fitted(row, "noise_sd")),
+        ("chains' mean", &|row| rounded(row, &row["mean"])),
+        ("chains' sd", &|row| rounded(row, &row["sd"])),
     ];
     let caption = "Posterior from a quadratic fitted to all releases (“surrogate”)";
     (!rows.is_empty()).then(|| named(caption, &rows, truth, moments).beside(&rows, &columns))

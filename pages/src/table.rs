@@ -145,6 +145,12 @@ impl Table {
         &self.caption
     }
 
+    /// Replaces the caption.
+    #[must_use]
+    pub fn with_caption(self, caption: String) -> Self {
+        Self { caption: plain(&caption, usize::MAX), ..self }
+    }
+
     /// Returns true for a table without rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {

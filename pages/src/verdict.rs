@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::object::{rows, sentences, text};
 use crate::page::{Tone, notice};
-use crate::released::{figures, is_adequate};
+use crate::released::{figures, is_adequate, remedies};
+use crate::short_id::{SHORT, first};
 use crate::text::{as_written, plain, whole};
 
 /// Grade of an answer.
@@ -101,9 +102,8 @@ impl Verdict {
         };
         let limits = &stated["met"];
         let met = limits["rhat"].as_f64().zip(limits["ess"].as_f64());
-        let remedy = stated["remedy"].as_str().map(|remedy| plain(remedy, 600));
         let reasons = if stated.is_object() { sentences(stated, "reasons") } else { sentences(&result["adequacy"], "reasons") };
-        Self { grade, reasons, met, remedy }
+        Self { grade, reasons, met, remedy: remedy(result, grade) }
     }
 
     /// Judges a result by its figures alone.
@@ -135,7 +135,13 @@ impl Verdict {
             add(loosely(ess >= looser.ess), format!("the least effective sample size is {ess:.0}, below {:.0}", strict.ess));
         }
         let met = (grade == Grade::Preliminary).then_some((looser.rhat, looser.ess));
-        Self { grade, reasons, met, remedy: None }
+        Self { grade, reasons, met, remedy: remedy(result, grade) }
+    }
+
+    /// Returns true if figures of the answer can be relied on, if only for sign and size.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.grade > Grade::NotUsable
     }
 
     /// Returns sign, words and reasons in one sentence, without the next step.
@@ -185,6 +191,14 @@ impl Verdict {
             false,
         )
     }
+}
+
+/// Returns the stated next step with the first characters of the job's id. An answer that cannot be relied on always has one.
+fn remedy(result: &Value, grade: Grade) -> Option<String> {
+    let job = text(result, "job");
+    let short = |remedy: &str| if job.is_empty() { remedy.to_owned() } else { remedy.replace(job, first(job, SHORT)) };
+    let stated = result["verdict"]["remedy"].as_str().map(|remedy| plain(&short(remedy), 600));
+    stated.or_else(|| (grade <= Grade::NotUsable).then(|| remedies(result).to_owned()))
 }
 
 /// Starts a reason with a capital letter and ends it with a full stop.
@@ -243,6 +257,11 @@ mod tests {
             "◐ Preliminary: R-hat of <a> is 1.055, above 1.01. It meets the looser limits: R-hat at most 1.06, effective sample size at least 50."
         );
         assert_eq!(verdict.next(), "Next: `conclave extend 4f --draws 900`.");
+        // The next step has a short id.
+        let mut long = result.clone();
+        long["job"] = json!("4f01aaaa-0000");
+        long["verdict"]["remedy"] = json!("`conclave extend 4f01aaaa-0000 --draws 900`");
+        assert_eq!(Verdict::of(&long).next(), "Next: `conclave extend 4f01aaaa --draws 900`.");
         let page = verdict.notice().into_string();
         assert!(page.contains("of &lt;a&gt; is") && page.contains("<code>conclave extend 4f --draws 900</code>"), "{page}");
     }
@@ -252,6 +271,7 @@ mod tests {
     fn an_inadequate_answer_is_none() {
         let result = json!({"adequacy": {"adequate": false, "reasons": ["too noisy"]}, "verdict": {"grade": "fit_to_publish", "reasons": ["too noisy"]}});
         assert_eq!(Verdict::of(&result).line(), "! No adequate answer: too noisy.");
+        assert!(Verdict::of(&result).next().starts_with("Next: request more draws"), "{}", Verdict::of(&result).next());
         // An earlier coordinator's result.
         let result = json!({"adequacy": {"adequate": false, "reasons": ["too noisy"]}});
         assert_eq!(Verdict::of(&result).line(), "! No adequate answer: too noisy.");

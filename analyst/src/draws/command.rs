@@ -7,14 +7,18 @@ use clap::{Args, ValueEnum};
 use conclave_draws::zarr::pack_folder;
 use conclave_draws::{Draws, export};
 use conclave_pages::text::thousands;
+use conclave_pages::verdict::Grade;
 use conclave_proto::error::Fault;
+use conclave_proto::v1::JobRequest;
+use conclave_proto::v1::jobs_client::JobsClient;
 use serde_json::json;
+use tonic::transport::Channel;
 
 use super::fetch::{fetch, partial_name};
 use crate::faults::input;
 use crate::files;
 use crate::jobs::JobArgs;
-use crate::output::show;
+use crate::output::{note, show};
 
 /// Fetch a job's draws
 ///
@@ -74,9 +78,20 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
         Format::Parquet => converted(&partial, |draws| export::write_parquet(draws, &args.out))?,
     };
     let out = args.out.display().to_string();
-    let object = json!({ "job": args.from.job, "draws": out, "files": count, "bytes": bytes });
+    let verdict = verdict(&mut client, &args.from.job).await;
+    if let Some(grade) = verdict.filter(|grade| *grade <= Grade::NotUsable) {
+        note!("warning: the verdict on this job is {}: no figure of these draws can be reported", grade.words());
+    }
+    let verdict = verdict.map(Grade::words);
+    let object = json!({ "job": args.from.job, "draws": out, "files": count, "bytes": bytes, "verdict": verdict });
     show(args.from.json, &object, &format_args!("{out}: {count} files, {} bytes", thousands(bytes)));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fetches the grade of a job's answer; `None` for a job without a result.
+async fn verdict(client: &mut JobsClient<Channel>, job: &str) -> Option<Grade> {
+    let status = client.get(JobRequest { job: job.to_owned() }).await.ok()?.into_inner();
+    Grade::parse(&status.verdict)
 }
 
 /// Writes a fetched store in another format and removes the store.

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, Until};
 use conclave_pages::forecast::{Forecast, Pace, ProgressPoint};
+use conclave_pages::target::Target;
 use conclave_pages::text::duration;
 use conclave_privacy::accounting::gaussian_dp;
-use conclave_proto::v1::JobStatus;
+use conclave_proto::v1::{JobStatus, ParameterFigure, TracesReply};
 
 /// Window of the pace, in seconds.
 const WINDOW: f64 = 30.0;
@@ -19,6 +20,8 @@ pub(super) struct RunHistory {
     pace: Pace,
     /// The job's delta, if its file is available: without it epsilon can't be projected.
     delta: Option<f64>,
+    /// The effective sample size and the R-hat that end the run, if the job states them.
+    until: Option<Until>,
     limits: Vec<f64>,
     forecast: Option<Forecast>,
     sampled: f64,
@@ -29,8 +32,10 @@ pub(super) struct RunHistory {
 impl RunHistory {
     /// Returns an empty history; `source` is the job's file.
     pub(super) fn new(source: Option<&str>) -> Self {
-        let delta = source.and_then(|text| JobSpec::parse(text).ok()).map(|spec| spec.privacy.budget.delta);
+        let spec = source.and_then(|text| JobSpec::parse(text).ok());
+        let delta = spec.as_ref().map(|spec| spec.privacy.budget.delta);
         Self {
+            until: spec.and_then(|spec| spec.sampler.until),
             begun: Instant::now(),
             pace: Pace::new(WINDOW),
             delta,
@@ -42,11 +47,20 @@ impl RunHistory {
         }
     }
 
-    pub(super) fn observe(&mut self, status: &JobStatus) {
-        self.observe_at(status, self.begun.elapsed().as_secs_f64());
+    /// Returns how far the kept draws are from the job's own target; `None` for a job without one, or before its sampling.
+    pub(super) fn target(&self, status: &JobStatus, traces: &TracesReply) -> Option<Target> {
+        let until = self.until.filter(|_| status.state == "running" && status.phase == "sampling")?;
+        let known =
+            |figure: &Option<ParameterFigure>| figure.as_ref().filter(|_| !traces.warmup).map_or(f64::NAN, |figure| figure.value);
+        let (ess, rhat) = (known(&traces.ess), known(&traces.rhat));
+        Some(Target { ess, rhat, ess_wanted: until.ess, rhat_wanted: until.rhat })
     }
 
-    fn observe_at(&mut self, status: &JobStatus, at: f64) {
+    pub(super) fn observe(&mut self, status: &JobStatus, target: Option<Target>) {
+        self.observe_at(status, target, self.begun.elapsed().as_secs_f64());
+    }
+
+    fn observe_at(&mut self, status: &JobStatus, target: Option<Target>, at: f64) {
         let mu_squared =
             |epsilon: f64| self.delta.filter(|_| epsilon > 0.0).map_or(0.0, |delta| gaussian_dp::mu(epsilon, delta).powi(2));
         let spent = status.parties.iter().map(|party| mu_squared(party.epsilon_spent)).collect();
@@ -55,7 +69,8 @@ impl RunHistory {
         }
         let phase = (status.state == "running").then_some(&*status.phase);
         self.pace.observe(phase, ProgressPoint { at, rounds: status.iteration, draws: status.draws, mu_squared: spent });
-        self.forecast = self.pace.forecast(status.draws_asked, &self.limits);
+        let asked = target.map_or(status.draws_asked, |target| target.draws(status.draws, status.draws_asked));
+        self.forecast = self.pace.forecast(asked, &self.limits);
         if at - self.sampled >= SPACING
             && let Some(rate) = self.pace.rounds_per_second()
         {
@@ -138,7 +153,7 @@ mod tests {
     fn time_and_cost_are_projected() {
         let mut history = RunHistory::new(Some(JOB));
         assert_eq!(history.pace_text(&status(0, 0.0)), "");
-        (0..=20).for_each(|second| history.observe_at(&status(second, 0.005), f64::from(second)));
+        (0..=20).for_each(|second| history.observe_at(&status(second, 0.005), None, f64::from(second)));
         let now = status(20, 0.005);
         assert_eq!(history.pace_text(&now), ", 20 rounds/s, about 1 min 20 s left");
         // Half of the budget in mu squared at the end.
@@ -151,18 +166,39 @@ mod tests {
         let (rates, accepted) = (history.rates.len(), history.accepted.len());
         assert!(rates == accepted && (9..=11).contains(&rates), "{rates}");
         // A pause ends the forecast; an exhausted budget ends the run.
-        history.observe_at(&JobStatus { state: "paused".to_owned(), ..now }, 21.0);
+        history.observe_at(&JobStatus { state: "paused".to_owned(), ..now }, None, 21.0);
         assert_eq!((history.epsilon_at_end(0), history.pace_text(&status(20, 0.005))), (None, String::new()));
         let mut history = RunHistory::new(Some(JOB));
-        (0..=20).for_each(|second| history.observe_at(&status(second, 0.02), f64::from(second)));
+        (0..=20).for_each(|second| history.observe_at(&status(second, 0.02), None, f64::from(second)));
         assert_eq!(history.pace_text(&status(20, 0.02)), ", 20 rounds/s, about 30 s left (the budget of a ends it)");
         assert_eq!(most_spent(&status(20, 0.02), 1), [0]);
+    }
+
+    /// Effective draws end a job that asks for them: at 25 of 50 after 20 s there are 20 s left, not the 80 of all draws.
+    #[test]
+    fn a_job_with_a_target_counts_effective_draws() {
+        let job = JOB.replace("[privacy]", "[sampler]\nuntil = { ess = 50, rhat = 1.1 }\n[privacy]");
+        let mut history = RunHistory::new(Some(&job));
+        let figure = |value: f64| Some(ParameterFigure { parameter: "p".to_owned(), value });
+        for second in 0..=20 {
+            let traces = TracesReply { ess: figure(1.25 * f64::from(second)), rhat: figure(1.02), ..TracesReply::default() };
+            let status = status(second, 0.005);
+            let target = history.target(&status, &traces);
+            history.observe_at(&status, target, f64::from(second));
+            if second == 20 {
+                assert_eq!(target.map(|target| target.words()), Some("25 of 50 effective draws".to_owned()));
+                assert_eq!(history.pace_text(&status), ", 20 rounds/s, about 20 s left");
+            }
+        }
+        let warmup = JobStatus { phase: "warmup".to_owned(), ..status(3, 0.0) };
+        assert_eq!(history.target(&warmup, &TracesReply::default()), None);
+        assert_eq!(RunHistory::new(Some(JOB)).target(&status(3, 0.0), &TracesReply::default()), None);
     }
 
     #[test]
     fn without_the_job_file_the_draws_are_counted() {
         let mut history = RunHistory::new(None);
-        (0..=20).for_each(|second| history.observe_at(&status(second, 0.02), f64::from(second)));
+        (0..=20).for_each(|second| history.observe_at(&status(second, 0.02), None, f64::from(second)));
         assert_eq!(
             (history.pace_text(&status(20, 0.02)), history.epsilon_at_end(0)),
             (", 20 rounds/s, about 1 min 20 s left".to_owned(), None)

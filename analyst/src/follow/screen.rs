@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use conclave_common::text::{lines, one_line};
 use conclave_pages::document::wrap;
 use conclave_pages::plot::spark_text;
+use conclave_pages::target::Target;
 use conclave_pages::text::{number, percent, plain_name};
 use conclave_proto::v1::{JobStatus, PartyStatus, TracesReply};
 use console::Term;
@@ -39,13 +40,14 @@ impl Screen {
     }
 
     pub(super) fn show(&mut self, status: &JobStatus) {
-        self.history.observe(status);
-        let text = one_line(&describe(status, SystemTime::now()));
+        let target = self.history.target(status, &self.traces);
+        self.history.observe(status, target);
+        let text = one_line(&describe(status, target, SystemTime::now()));
         for warning in new_warnings(&mut self.warned, &status.warnings) {
             self.say(&format!("Warning: {warning}"));
         }
         if let Some(terminal) = &mut self.terminal {
-            terminal.show(status, text, &self.history);
+            terminal.show(status, (text, target), &self.history);
             terminal.trace(&self.traces);
             return;
         }
@@ -142,13 +144,15 @@ impl Terminal {
         Self { waiting, main, parties: Vec::new(), others, pace, history, chains: Vec::new(), bars }
     }
 
-    fn show(&mut self, status: &JobStatus, text: String, history: &RunHistory) {
+    fn show(&mut self, status: &JobStatus, (text, target): (String, Option<Target>), history: &RunHistory) {
         let paused = !status.waiting_for.is_empty();
         // The reason stands on as many lines as it needs.
         let width = usize::from(Term::stderr().size().1);
         self.waiting.set_message(if paused { wrap(&format!("! {text}"), width) } else { String::new() });
-        self.main.set_length(status.draws_asked.max(1));
-        self.main.set_position(status.draws);
+        // The bar runs toward the rule that ends the job.
+        let (done, all) = target.map_or((status.draws, status.draws_asked), |target| target.effective());
+        self.main.set_length(all.max(1));
+        self.main.set_position(done);
         self.main.set_prefix(one_line(heading(status)));
         self.main.set_message(if paused { format!("{} of {} draws per chain", status.draws, status.draws_asked) } else { text });
         let shown = most_spent(status, BARS);
@@ -221,7 +225,7 @@ mod tests {
         let party = |name: &str| PartyStatus { name: name.to_owned(), epsilon_spent: f64::NAN, ..PartyStatus::default() };
         let many = JobStatus { parties: (0..20).map(|i| party(&i.to_string())).collect(), ..JobStatus::default() };
         for status in [JobStatus::default(), many] {
-            terminal.show(&status, "words".to_owned(), &RunHistory::new(None));
+            terminal.show(&status, ("words".to_owned(), None), &RunHistory::new(None));
         }
         assert_eq!(terminal.parties.len(), BARS);
         terminal.finish();

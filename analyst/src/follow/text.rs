@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use conclave_common::text::{one_line, shown};
-use conclave_pages::text::thousands;
+use conclave_pages::moment::utc;
+use conclave_pages::target::Target;
+use conclave_pages::text::{duration, thousands};
 use conclave_proto::v1::JobStatus;
 
 /// Returns the warnings not printed before, each once, on one line.
@@ -23,7 +25,7 @@ pub(super) fn heading(status: &JobStatus) -> &str {
 }
 
 /// Describes the progress of a job that has not ended.
-pub(super) fn describe(status: &JobStatus, now: SystemTime) -> String {
+pub(super) fn describe(status: &JobStatus, target: Option<Target>, now: SystemTime) -> String {
     let undecided = &status.awaiting_consent;
     if !undecided.is_empty() && status.waiting_for.iter().all(|party| undecided.contains(party)) {
         return format!(
@@ -49,7 +51,8 @@ pub(super) fn describe(status: &JobStatus, now: SystemTime) -> String {
         "locate" => format!("round {}, finding the mode", thousands(status.iteration)),
         "warmup" => format!("round {}, adapting{}", thousands(status.iteration), accepted(status)),
         _ => format!(
-            "{} of at most {} draws per chain{}, {:.0} s",
+            "{}{} of at most {} draws per chain{}, {:.0} s",
+            target.map(|target| target.words() + "; ").unwrap_or_default(),
             thousands(status.draws),
             thousands(status.draws_asked),
             accepted(status),
@@ -68,15 +71,14 @@ fn waiting_reason(reason: &str) -> String {
     if reason.is_empty() { reason } else { format!(" ({reason})") }
 }
 
-/// Formats " since 14:03:11 UTC (40 s)"; empty if the time is not known.
+/// Formats " since 2026-11-29 14:03:11 UTC (40 s)"; empty if the time is not known.
 fn waiting_since(unix_ms: i64, now: SystemTime) -> String {
     let since = u64::try_from(unix_ms).ok().filter(|ms| *ms > 0).map(Duration::from_millis);
     let Some(since) = since else {
         return String::new();
     };
     let elapsed = now.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(since);
-    let of_day = since.as_secs() % 86_400;
-    format!(" since {:02}:{:02}:{:02} UTC ({} s)", of_day / 3600, of_day / 60 % 60, of_day % 60, elapsed.as_secs())
+    format!(" since {} ({})", utc(unix_ms), duration(elapsed.as_secs_f64()))
 }
 
 #[cfg(test)]
@@ -93,11 +95,11 @@ mod tests {
             ..JobStatus::default()
         };
         let now = UNIX_EPOCH + Duration::from_secs(1_040);
-        let text = describe(&status, now);
-        assert!(text.contains("waiting for hospital-b since 00:16:40 UTC (40 s)"), "{text}");
+        let text = describe(&status, None, now);
+        assert!(text.contains("waiting for hospital-b since 1970-01-01 00:16:40 UTC (40 s)"), "{text}");
         assert_eq!(heading(&status), "paused");
         let status = JobStatus { waiting_reason: "its data have changed".to_owned(), ..status };
-        assert!(describe(&status, now).contains("(40 s) (its data have changed); the chain continues"));
+        assert!(describe(&status, None, now).contains("(40 s) (its data have changed); the chain continues"));
     }
 
     #[test]
@@ -109,10 +111,10 @@ mod tests {
             awaiting_consent: both.clone(),
             ..JobStatus::default()
         };
-        let text = describe(&status, UNIX_EPOCH);
+        let text = describe(&status, None, UNIX_EPOCH);
         assert!(text.contains("consent of the owner of hospital-a, hospital-b"), "{text}");
         // If another party is away, its absence holds the job up.
-        let text = describe(&JobStatus { awaiting_consent: both[..1].to_vec(), ..status }, UNIX_EPOCH);
+        let text = describe(&JobStatus { awaiting_consent: both[..1].to_vec(), ..status }, None, UNIX_EPOCH);
         assert!(text.contains("waiting for hospital-a, hospital-b"), "{text}");
     }
 
@@ -142,8 +144,18 @@ mod tests {
                 place: 7,
                 ..JobStatus::default()
             };
-            let text = describe(&status, UNIX_EPOCH);
+            let text = describe(&status, None, UNIX_EPOCH);
             assert!(text.contains(part), "{text}");
         }
+        let status = JobStatus {
+            state: "running".to_owned(),
+            phase: "sampling".to_owned(),
+            draws: 447,
+            draws_asked: 9000,
+            ..JobStatus::default()
+        };
+        let target = Target { ess: 44.7, rhat: 1.02, ess_wanted: 50.0, rhat_wanted: 1.05 };
+        let text = describe(&status, Some(target), UNIX_EPOCH);
+        assert_eq!(text, "44 of 50 effective draws; 447 of at most 9,000 draws per chain, 0 s");
     }
 }

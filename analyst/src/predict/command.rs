@@ -132,8 +132,10 @@ pub(super) fn check(result: &Value, job: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let reasons = sentences(&result["adequacy"], "reasons").join("; ");
-    let message =
-        format!("job {job} has no adequate answer, so nothing is predicted from it: {reasons}. {}", released::remedies(result));
+    let message = format!(
+        "job {job} has no adequate answer, so nothing is predicted from it: {reasons}. Next: {}",
+        released::remedies(result)
+    );
     Err(Fault::new(ErrorCode::Internal, message))
 }
 

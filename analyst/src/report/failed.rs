@@ -1,6 +1,7 @@
 //! The report of a job that ended without a draw: its request, the spending of each party, the reason, and the remedy.
 
 use conclave_common::job::JobSpec;
+use conclave_pages::moment::utc;
 use conclave_pages::page::{Page, Style, Tone, document, notice};
 use conclave_pages::plot::{Budget, budget};
 use conclave_pages::table::{Cell, Column, Table, facts};
@@ -10,7 +11,6 @@ use conclave_proto::v1::{JobStatus, PartyStatus};
 use maud::{Markup, html};
 
 use super::repeat::{build, digest, log_words, party_software};
-use crate::jobs::moment;
 
 /// Maximum length of a reason.
 const REASON: usize = 2000;
@@ -126,7 +126,7 @@ fn repeat(status: &JobStatus, source: &str, log: Option<&str>, coordinator: &str
             ("job", html! { code { (plain(&status.job, 100)) } }),
             ("state", html! { (plain(&status.state, 40)) @if !status.error_code.is_empty() { " (" (plain(&status.error_code, 40)) ")" } }),
             ("analyst", name(&status.analyst)),
-            ("submitted", html! { (moment(status.submitted_unix_ms)) " UTC" }),
+            ("submitted", html! { (utc(status.submitted_unix_ms)) }),
             ("coordinator", name(coordinator.trim_start_matches("https://"))),
             ("software", html! { (build()) " wrote this report" }),
             ("parties", party_software(&status.parties)),

@@ -6,6 +6,7 @@ use conclave_pages::object::{rows, text};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Densities, Pairs, Trace, Traces, columns, density, pairs, row, trace};
 use conclave_pages::released;
+use conclave_pages::verdict::Verdict;
 use maud::{Markup, html};
 
 use super::fold::folded;
@@ -50,7 +51,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             (folded("Pairs of parameters", &pairs(&Pairs { id: "pairs", names: &names, scale: SCALE, draws: &samples })))
         }
     };
-    if released::is_adequate(material.result) {
+    if Verdict::of(material.result).is_usable() {
         return plots;
     }
     let warned = html! {

@@ -13,7 +13,7 @@ use conclave_pages::{released, run};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::fold::{MANY, folded, folded_if_many};
+use super::fold::{MANY, folded, folded_if_many, folded_unless_usable};
 use super::material::Material;
 
 /// Number of parameters whose figures are shown before the others, which are folded.
@@ -34,7 +34,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         html! { (summaries(material, coded, posterior, true)) (released::noise_plot(material.result, SCALE, usize::MAX)) };
     let stages = released::stage_plots(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX);
     let surrogate = surrogate(material);
-    html! {
+    let body = html! {
         (summaries(material, "In the units of the data", rows(material.result, "posterior_original"), false))
         (folded_if_many(count, "On the scale of the priors", of_prior))
         @if let Some(ratios) = run::ratios(material.result) { (folded("Ratios of one unit of each predictor", &ratios.html())) }
@@ -43,7 +43,8 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: further digits are noise. Programs "
             "find every digit in the page’s data elements and in the object at its end. " (low) " and " (high) " bound the central " (percentage(ends.level)) " interval."
             (released::noise_note(material.result)) }
-    }
+    };
+    folded_unless_usable(material.result, body)
 }
 
 /// Renders the figures of each parameter; with `noise`, adds the columns of the noise's share.

@@ -1,6 +1,7 @@
 //! Everything needed to check and repeat the run.
 
 use conclave_common::text::{is_plain, json};
+use conclave_pages::moment::utc;
 use conclave_pages::table::facts;
 use conclave_pages::text::{name, plain};
 use conclave_proto::v1::PartyStatus;
@@ -8,7 +9,6 @@ use maud::{Markup, html};
 use sha2::{Digest, Sha256};
 
 use super::material::Material;
-use crate::jobs::moment;
 
 /// Maximum length of the object in the page; a longer one (last states of many chains) is available from `conclave summary`.
 const LONGEST: usize = 300_000;
@@ -63,7 +63,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (facts(&[
             ("job", html! { code { (plain(&status.job, 100)) } " (derived from the analyst’s signature)" }),
             ("analyst", name(&status.analyst)),
-            ("submitted", html! { (moment(status.submitted_unix_ms)) " UTC" }),
+            ("submitted", html! { (utc(status.submitted_unix_ms)) }),
             // Without its scheme, so that nothing in the page looks like a link.
             ("coordinator", name(material.coordinator.trim_start_matches("https://"))),
             ("software", html! {

@@ -3,11 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conclave_pages::plot::{Forest, ForestTable, forest_file};
-use conclave_pages::verdict::{Grade, Verdict};
+use conclave_pages::verdict::Verdict;
 use conclave_pages::{plot, released};
 use maud::{Markup, html};
 
-use super::fold::folded;
+use super::fold::folded_unless_usable;
 use super::forest::forest;
 use super::material::Material;
 
@@ -15,17 +15,17 @@ use super::material::Material;
 pub(super) fn section(material: &Material<'_>) -> Markup {
     if !released::is_adequate(material.result) {
         return html! {
-            p { "No interval is shown, since none would be reliable. " (released::remedies(material.result)) }
+            p { "No interval is shown, since none would be reliable." }
             (released::failed_checks(material.result))
         };
     }
     let Some(of) = forest(material) else {
         return html! { p { "The result has no figures to plot." } };
     };
-    if Verdict::of(material.result).grade == Grade::NotUsable {
+    if !Verdict::of(material.result).is_usable() {
         return html! {
             p { "No figure of this run can be relied on: see the reasons above." }
-            (folded("Look anyway", &plot::forest(&of)))
+            (folded_unless_usable(material.result, plot::forest(&of)))
         };
     }
     html! {

@@ -13,8 +13,13 @@ use super::material::Material;
 /// Renders the most important figures.
 pub(super) fn tiles(material: &Material<'_>) -> Markup {
     let result = material.result;
-    let figures =
-        |key: &str| rows(result, "posterior").iter().map(|row| row[key].clone()).filter(Value::is_number).collect::<Vec<_>>();
+    let figures = |key: &str| {
+        rows(released::figures(result), "posterior")
+            .iter()
+            .map(|row| row[key].clone())
+            .filter(Value::is_number)
+            .collect::<Vec<_>>()
+    };
     let by = |a: &Value, b: &Value| a.as_f64().unwrap_or(f64::NAN).total_cmp(&b.as_f64().unwrap_or(f64::NAN));
     let worst = figures("rhat").into_iter().max_by(by).unwrap_or(Value::Null);
     let least = figures("ess_bulk").into_iter().chain(figures("ess_tail")).min_by(by).unwrap_or(Value::Null);
@@ -98,7 +103,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
 }
 
 /// Describes the draws or steps before the kept ones.
-fn warmup(material: &Material<'_>) -> String {
+pub(super) fn warmup(material: &Material<'_>) -> String {
     let (result, spec) = (material.result, material.spec);
     match spec.sampler.warmup {
         _ if spec.is_polished() => format!(

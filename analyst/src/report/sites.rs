@@ -9,7 +9,7 @@ use conclave_pages::text::name;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::fold::folded;
+use super::fold::{folded, folded_unless_usable};
 use super::material::Material;
 
 /// Renders a forest plot per parameter; `None` for a job whose parties share every parameter.
@@ -19,7 +19,7 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
         return Some(html! { p { "Not shown, for the reasons above." } });
     }
     let names = material.spec.model.parameter_names();
-    Some(html! {
+    let body = html! {
         p {
             "Each party has its own value of these parameters, drawn from a normal law over the parties. A party’s interval rests on its own "
             "releases and on those of all others: the less it releases, the nearer it lies to the mean. The last row predicts the value at "
@@ -34,7 +34,8 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
             p.note { "Prior of its sd over the parties: " code { (site.sd) } "; posterior median "
                 (of(material.result, &Sites::sd_name(parameter)).map_or_else(|| "unknown".to_owned(), |[_, median, _]| format!("{median:.3}"))) "." }
         }
-    })
+    };
+    Some(folded_unless_usable(material.result, body))
 }
 
 /// Returns the rows of one parameter: every party, the mean over them, and a new party.

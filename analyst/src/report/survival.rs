@@ -6,6 +6,7 @@ use conclave_pages::{released, run};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::fold::folded_unless_usable;
 use super::material::Material;
 
 /// Renders the curves; `None` for a model without them.
@@ -16,14 +17,15 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
         return Some(html! { p { "Not shown, for the reasons above." } });
     }
     let unit = format!("{}, in the units of the data", material.spec.model.outcome());
-    Some(html! {
+    let body = html! {
         p {
             "The probability to survive a time, by the posterior of the hazards: of the baseline, and where one level or binary predictor differs "
             "from it. The hazard is constant between the cuts, so the curves fall smoothly."
         }
         (curves("survival-curves", "Survival", &unit, &drawn))
         (means.html())
-    })
+    };
+    Some(folded_unless_usable(material.result, body))
 }
 
 fn curve(row: &Value) -> Curve {

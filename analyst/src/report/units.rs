@@ -47,6 +47,12 @@ impl Units {
         let columns = numeric_predictors(spec);
         let mut units = BTreeMap::new();
         for Per { column, number, unit } in chosen {
+            if is_of_spline(column) && has_factor(spec, column) {
+                return Err(input(format!(
+                    "--per: `{column}` is one term of a spline, whose coefficients have no unit and no meaning one by one: `conclave predict` \
+                     shows the curve"
+                )));
+            }
             if !columns.contains(&column.as_str()) {
                 let known = match columns.is_empty() {
                     true => "this job has no numeric predictor".to_owned(),
@@ -76,11 +82,23 @@ impl Units {
     }
 }
 
-/// Returns the numeric columns that a coefficient multiplies, declared and derived, each once.
+/// Returns true for a column of a spline's basis: `ns(age)[2]`, `ls(age)[1]`.
+pub(super) fn is_of_spline(column: &str) -> bool {
+    (column.starts_with("ns(") || column.starts_with("ls(")) && column.ends_with(']')
+}
+
+fn has_factor(spec: &JobSpec, column: &str) -> bool {
+    let features = spec.model.design().into_iter().flat_map(|design| &design.features);
+    features.flat_map(|feature| &feature.factors).any(|factor| factor.column == column)
+}
+
+/// Returns the numeric columns that a coefficient multiplies, declared and derived, each once. A spline's terms have no unit.
 fn numeric_predictors(spec: &JobSpec) -> Vec<&str> {
     let mut columns = Vec::new();
     for factor in spec.model.design().into_iter().flat_map(|design| &design.features).flat_map(|feature| &feature.factors) {
-        let is_numeric = factor.level.is_none() && !matches!(spec.columns.get(&factor.column), Some(ColumnSpec::Binary));
+        let is_numeric = factor.level.is_none()
+            && !is_of_spline(&factor.column)
+            && !matches!(spec.columns.get(&factor.column), Some(ColumnSpec::Binary));
         if is_numeric && !columns.contains(&factor.column.as_str()) {
             columns.push(factor.column.as_str());
         }
@@ -92,6 +110,21 @@ fn numeric_predictors(spec: &JobSpec) -> Vec<&str> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_term_of_a_spline_has_no_unit() {
+        let spec = JobSpec::parse(
+            "name = \"j\"\nparties = [\"a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nformula = \"y ~ ns(age, knots = [40, 60]) + bmi\"\n\
+             family = \"logistic\"\n[columns]\ny = { binary = true }\nage = { min = 0, max = 100 }\nbmi = { min = 10, max = 60 }\n[privacy]\n\
+             epsilon = 1.0\ndelta = 1e-6\n",
+        )
+        .unwrap();
+        let units = |text: &str| Units::new(&[text.parse().unwrap()], &spec);
+        let fault = units("ns(age)[1]=10").unwrap_err();
+        assert!(fault.message.contains("one term of a spline") && fault.code.exit_code() == 2, "{fault}");
+        assert!(units("age=10").unwrap_err().message.ends_with("its numeric predictors are bmi"));
+        assert_eq!(units("bmi=5").unwrap().number("bmi"), 5.0);
+    }
 
     #[test]
     fn units_are_read_and_wrong_ones_refused_with_the_right_names() {

@@ -2,8 +2,9 @@
 
 use conclave_common::job::RHAT;
 use conclave_pages::plot::{self, Densities, Traces};
+use conclave_pages::precision::by_sd;
 use conclave_pages::table::{Cell, Table};
-use conclave_pages::text::{name, number, percent, thousands, thousandths};
+use conclave_pages::text::{name, percent, thousands, thousandths};
 use maud::{Markup, html};
 
 use crate::live::{Live, ParameterView, View};
@@ -48,8 +49,8 @@ fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>,
         &rows,
         &[
             ("parameter", &|(parameter, _)| Cell::name(parameter)),
-            ("mean", &|(_, of)| figure(of.mean, number)),
-            ("sd", &|(_, of)| figure(of.sd, number)),
+            ("mean", &|(_, of)| Cell::number(if of.mean.is_finite() { by_sd(of.mean, of.sd) } else { "-".to_owned() })),
+            ("sd", &|(_, of)| Cell::number(if of.sd.is_finite() { by_sd(of.sd, of.sd) } else { "-".to_owned() })),
             ("R-hat", &|(_, of)| judged(of.rhat)),
             ("ESS (bulk)", &|(_, of)| figure(of.ess_bulk, |x| thousands(x as u64))),
             ("ESS (tail)", &|(_, of)| figure(of.ess_tail, |x| thousands(x as u64))),

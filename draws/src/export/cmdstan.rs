@@ -76,6 +76,9 @@ fn head(draws: &Draws, columns: &[String], chain: usize) -> String {
     );
     text += "# Drawn by Conclave, by a penalty chain instead of hmc. Parameters are on the scale of their priors; columns named original are in \
              the data's own units.\n";
+    if let Some(verdict) = draws.unusable {
+        let _ = writeln!(text, "# VERDICT: {verdict}. No figure of these draws can be reported.");
+    }
     for (column, name) in columns.iter().zip(&names(draws)).filter(|(column, name)| column != name) {
         // Quoted, since a name may contain any character, including a line break.
         let _ = writeln!(text, "# column {column} holds {name:?}");
@@ -177,8 +180,17 @@ mod tests {
         };
         let text = |warmup: usize| {
             let (name, created_by, parameters) = ("j".to_owned(), String::new(), vec!["chain".to_owned()]);
-            let draws =
-                Draws { name, seed: 1, created_by, parameters, warmup: phase(warmup), sampling: phase(3), original: None };
+            let unusable = (warmup > 0).then_some("not usable");
+            let draws = Draws {
+                name,
+                seed: 1,
+                created_by,
+                parameters,
+                unusable,
+                warmup: phase(warmup),
+                sampling: phase(3),
+                original: None,
+            };
             let folder = tempfile::tempdir().unwrap();
             let out = folder.path().join("csv");
             assert_eq!(write(&draws, &out).unwrap().0, 1);
@@ -187,6 +199,9 @@ mod tests {
         let without = text(0);
         assert!(without.contains("#     num_warmup = 1000 (Default)\n#     save_warmup = 0 (Default)\n"), "{without}");
         assert!(without.contains("accepted__,chain_2\n") && without.contains("# column chain_2 holds \"chain\"\n"), "{without}");
-        assert!(text(2).contains("#     num_warmup = 2\n#     save_warmup = 1\n"));
+        assert!(!without.contains("VERDICT"), "{without}");
+        let text = text(2);
+        assert!(text.contains("#     num_warmup = 2\n#     save_warmup = 1\n"));
+        assert!(text.contains("\n# VERDICT: not usable. No figure of these draws can be reported.\n"), "{text}");
     }
 }

@@ -10,6 +10,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 use parquet::basic::{Compression, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
@@ -30,7 +31,8 @@ const FIXED: [(&str, Physical); 6] = [
 pub fn write(draws: &Draws, path: &Path) -> Result<(u64, u64), Fault> {
     let file = File::create_new(path).map_err(|e| Fault::of_file(path, "be written", &e))?;
     let fault = |e: ParquetError| Fault::new(ErrorCode::Internal, format!("{} cannot be written: {e}", path.display()));
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let verdict = draws.unusable.map(|verdict| vec![KeyValue::new("verdict".to_owned(), verdict.to_owned())]);
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_key_value_metadata(verdict).build();
     let schema = schema(draws).map_err(fault)?;
     let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(fault)?;
     for chain in 0..draws.chains() {

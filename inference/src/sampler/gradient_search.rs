@@ -4,7 +4,7 @@
 //! The information includes the correlations, along which a search coordinate by coordinate creeps.
 
 use super::noisy_statistics::WeightedStrategy;
-use super::noisy_statistics::draws::draw;
+use super::noisy_statistics::draws::{draw, spread};
 use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
 use super::{Allotment, Found, Inference, Matrix, SamplerError, Target, Totals, factor};
@@ -137,12 +137,14 @@ impl GradientSearch {
 }
 
 impl GradientSearch {
-    /// Draws from the posterior given the search's releases alone, after the message with this number. Errors: the search has no
-    /// release; the posterior density is nowhere positive.
+    /// Draws from the posterior given the search's releases alone, after the message with this number. The draws are checked as those
+    /// of `noisy-statistics` are. Errors: the search has no release; the posterior density is nowhere positive.
     pub(super) fn learnt(&self, target: &Target, message: u64) -> Result<(Vec<Draw>, Inference), SamplerError> {
         let answer = self.way.strategy().answer(target).ok_or(SamplerError::NoRound)?;
-        let inference = self.way.strategy().inference(target).ok_or(SamplerError::NoRound)?;
+        let mut inference = self.way.strategy().inference(target).ok_or(SamplerError::NoRound)?;
         let (draws, _) = draw(target, &answer, message)?;
+        inference.end_early();
+        let inference = inference.with_spread(spread(target, &answer, &draws));
         Ok((draws, inference))
     }
 }

@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::figure::{Field, at, framed, left_out, picture};
 use super::label::Labels;
 use super::measure::TICK;
-use super::trace::shown;
+use crate::precision::by_width;
 use crate::table::{Cell, Column, Table};
 use crate::text::percent;
 
@@ -43,6 +43,23 @@ impl NoisyInterval {
         let half = self.sd_data.map(|sd| Self::TO_90 * sd).filter(|half| half.is_finite() && self.mean.is_finite())?;
         Some([self.mean - half, self.mean + half])
     }
+
+    /// Returns a value's distance from the mean in lengths of the sd that the reported interval has, on which all rows have one scale.
+    fn in_sds(&self, x: f64) -> f64 {
+        let sd = (self.ends[1] - self.ends[0]) / (2.0 * Self::TO_90);
+        let distance = (x - self.mean) / sd;
+        if sd > 0.0 && distance.is_finite() { distance } else { f64::NAN }
+    }
+
+    /// Formats a figure of the row with the digits of its interval.
+    fn words(&self, x: f64) -> String {
+        by_width(x, self.ends[1] - self.ends[0]).replace('-', "−")
+    }
+
+    /// Returns everything drawn of the row, on the common scale.
+    fn drawn(&self) -> impl Iterator<Item = f64> {
+        self.ends.into_iter().chain(self.without_noise().into_iter().flatten()).map(|x| self.in_sds(x))
+    }
 }
 
 /// Formats a fraction of a variance as a percentage; a small positive fraction is not shown as 0%.
@@ -51,8 +68,8 @@ pub fn format_noise_share(share: f64) -> String {
     crate::text::share(share)
 }
 
-/// Plots the reported intervals and, inside them, the intervals without noise. Each parameter has a row with its own scale, since
-/// the two lengths are to be compared. At most 40 are drawn; the table holds all of them.
+/// Plots the reported intervals and, inside them, the intervals without noise. All rows have one scale, posterior sds around the mean, so
+/// that lengths compare within a row and between rows. At most 40 are drawn; the table holds all of them.
 #[must_use]
 pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval]) -> Markup {
     let is_small = |row: &NoisyInterval| row.noise_share.is_some_and(|share| share < SMALL);
@@ -66,11 +83,13 @@ pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval
     let more = left_out(MAX_PARAMETERS, rows.len(), "parameters");
     let description = format!(
         "For each parameter, on the {scale}, the reported 90% interval, which includes the noise (a line with caps), and inside it the \
-         interval without noise, the mean ± {} times the sd without noise (a thick bar). Each row has its own scale: compare lengths \
-         within a row. The number at its end is the fraction of the variance due to the noise.{more}",
+         interval without noise, the mean ± {} times the sd without noise (a thick bar). All rows have one scale, posterior sds around the \
+         mean: bars of one length have one share of noise. The numbers below a line are its ends; the number at its end is the fraction of \
+         the variance due to the noise.{more}",
         NoisyInterval::TO_90
     );
-    let content = html! { @for (index, row) in drawn.iter().enumerate() { (drawn_row(row, index, &field, &labels)) } };
+    let axis = Axis::around(drawn.iter().flat_map(NoisyInterval::drawn));
+    let content = html! { @for (index, row) in drawn.iter().enumerate() { (drawn_row(row, index, (&field, &axis), &labels)) } };
     let legend = html! { ul.legend {
         li { svg viewBox="0 0 24 8" aria-hidden="true" { path.with-noise d="M2 4h20M2 0v8M22 0v8" {} } " 90% interval with noise" }
         li { svg viewBox="0 0 24 8" aria-hidden="true" { path.without-noise d="M5 4h14" {} } " without noise" }
@@ -80,19 +99,18 @@ pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval
     framed(id, (title, &description), &drawing, &legend, &numbers(rows))
 }
 
-fn drawn_row(row: &NoisyInterval, index: usize, field: &Field, labels: &Labels) -> Markup {
+fn drawn_row(row: &NoisyInterval, index: usize, (field, axis): (&Field, &Axis), labels: &Labels) -> Markup {
     let y = field.top + (index as f64 + 0.4) * ROW;
     let inner = row.without_noise();
-    let axis = Axis::around(row.ends.into_iter().chain(inner.into_iter().flatten()));
-    let place = |x: f64| axis.share(x).map(|share| field.x(share));
+    let place = |x: f64| axis.share(row.in_sds(x)).map(|share| field.x(share));
     let ends = row.ends.map(place);
     html! {
         (labels.draw(index, "tick", (field.left - 6.0, y), "end"))
         @if let [Some(low), Some(high)] = ends {
             path.with-noise d={ "M" (at(low)) " " (at(y)) "H" (at(high)) "M" (at(low)) " " (at(y - CAP)) "v" (at(2.0 * CAP))
                 "M" (at(high)) " " (at(y - CAP)) "v" (at(2.0 * CAP)) } {}
-            text.tick x=(at(low)) y=(at(y + CAP + 11.0)) { (shown(row.ends[0])) }
-            text.tick x=(at(high)) y=(at(y + CAP + 11.0)) text-anchor="end" { (shown(row.ends[1])) }
+            text.tick x=(at(low)) y=(at(y + CAP + 11.0)) { (row.words(row.ends[0])) }
+            text.tick x=(at(high)) y=(at(y + CAP + 11.0)) text-anchor="end" { (row.words(row.ends[1])) }
         }
         @if let Some([Some(low), Some(high)]) = inner.map(|ends| ends.map(place)) {
             path.without-noise d={ "M" (at(low)) " " (at(y)) "H" (at(high)) } {}
@@ -104,12 +122,12 @@ fn drawn_row(row: &NoisyInterval, index: usize, field: &Field, labels: &Labels) 
 
 /// Builds the table of every parameter's two intervals.
 fn numbers(rows: &[NoisyInterval]) -> Markup {
-    let inner = |row: &NoisyInterval, end: usize| row.without_noise().map(|ends| shown(ends[end]));
+    let inner = |row: &NoisyInterval, end: usize| row.without_noise().map(|ends| row.words(ends[end]));
     let cell = |text: Option<String>| Cell::number(text.unwrap_or_else(|| "unknown".to_owned()));
     let columns: [Column<'_, NoisyInterval>; 6] = [
         ("parameter", &|row| Cell::name(&row.name)),
-        ("5%", &|row| Cell::number(shown(row.ends[0]))),
-        ("95%", &|row| Cell::number(shown(row.ends[1]))),
+        ("5%", &|row| Cell::number(row.words(row.ends[0]))),
+        ("95%", &|row| Cell::number(row.words(row.ends[1]))),
         ("lower end without noise", &|row| cell(inner(row, 0))),
         ("upper end without noise", &|row| cell(inner(row, 1))),
         ("noise share of the variance", &|row| cell(row.noise_share.map(format_noise_share))),
@@ -150,6 +168,25 @@ mod tests {
         for part in ["noise 76%", ">76%<", "90% interval with noise", "<title id=\"n-title\">", "<desc id=\"n-desc\">"] {
             assert!(text.contains(part), "{part} in {text}");
         }
+    }
+
+    /// A parameter whose values are a thousand times as large has bars of the same length for the same share of noise.
+    #[test]
+    fn all_rows_have_one_scale() {
+        let wide = NoisyInterval { noise_share: Some(0.75), ..row("dose", [-1.645, 1.645], Some(0.5)) };
+        let large = row("cost", [4e3 - 2_000.0, 4e3 + 2_000.0], Some(1_000.0 / 1.645));
+        let text = noisy_intervals("n", "t", "s", &[wide, large]).into_string();
+        let picture = text.split("</svg>").next().unwrap_or_default();
+        let reached = |class: &str| -> Vec<(f64, f64)> {
+            let opening = format!("<path class=\"{class}\"");
+            picture.split(&opening).skip(1).filter_map(|rest| reach(&format!("{opening}{rest}"), class)).collect()
+        };
+        for class in ["with-noise", "without-noise"] {
+            let ends = reached(class);
+            assert_eq!(ends.len(), 2, "{picture}");
+            assert!((ends[0].0 - ends[1].0).abs() < 0.3 && (ends[0].1 - ends[1].1).abs() < 0.3, "{class}: {ends:?}");
+        }
+        assert!(picture.contains(">2000<") && picture.contains(">−1.65<"), "{picture}");
     }
 
     /// Shares below 5% need no picture, and one above it needs the picture of all.

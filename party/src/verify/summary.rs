@@ -63,7 +63,12 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
         })
         .or_else(|| {
             let report = serde_json::to_value(&replayed.report).unwrap_or_default();
-            RunReport::SECTIONS.into_iter().find_map(|section| beside(section, &report[section], &result[section]))
+            // Estimates of an answer that is not adequate stand apart from it; earlier coordinators left these sections in their place.
+            let claimed = |section: &str| match &result["inadequate"][section] {
+                Value::Null => &result[section],
+                apart => apart,
+            };
+            RunReport::SECTIONS.into_iter().find_map(|section| beside(section, &report[section], claimed(section)))
         })
 }
 

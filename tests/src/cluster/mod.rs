@@ -3,6 +3,7 @@
 mod commands;
 mod members;
 mod processes;
+mod sites;
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use members::PartySetup;
+pub use sites::PAGE;
 
 /// A coordinator, parties and an analyst called alice in a folder of their own.
 pub struct Cluster {

@@ -20,29 +20,17 @@ const PRIVACY: &str = "epsilon = 300\ndelta = 1e-6";
 
 /// Starts a party whose owner decides by hand at its page, and a coordinator with a dashboard.
 fn cluster() -> Cluster {
-    let mut cluster = Cluster::new(EXE);
-    cluster.coordinator_extra = "dashboard = \"127.0.0.1:0\"\n";
-    cluster.kill_coordinator();
-    cluster.start_coordinator();
+    let mut cluster = Cluster::with_dashboard(EXE);
     let party = cluster.enrol_study("a", &study::records(300, 1), 400.0);
-    cluster.configure_party(party, "page = \"127.0.0.1:0\"");
-    let config = cluster.path("a/party.toml");
-    let text = fs::read_to_string(&config).expect("a configuration").replace("\"automatic\"", "\"manual\"");
-    fs::write(config, text).expect("a configuration");
+    cluster.decide_by_hand(party);
     cluster.start_party(party);
     cluster
 }
 
-/// Returns the address of a daemon's pages, from its log, and their token.
-fn site(cluster: &Cluster, daemon: &str, key: &str, token: &str) -> (String, String) {
-    (logged_address(cluster, daemon, &format!("{key} at http://")), fs::read_to_string(cluster.path(token)).expect("a token"))
-}
-
-/// Returns the address after the last occurrence of these words in a daemon's log.
-fn logged_address(cluster: &Cluster, daemon: &str, words: &str) -> String {
-    let log = cluster.log(daemon);
-    let rest = log.rsplit(words).next().unwrap_or_default();
-    rest.split('/').next().unwrap_or_default().to_owned()
+/// Returns the address of a daemon's pages.
+fn address(cluster: &Cluster, daemon: &str) -> String {
+    let key = if daemon == "coordinator" { "dashboard" } else { "page" };
+    cluster.logged_address(daemon, &format!("{key} at http://"))
 }
 
 fn awaits(status: &Value) -> bool {
@@ -54,8 +42,7 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     let cluster = cluster();
     let job = cluster.submit_only(&study::job(&["a"], &format!("draws = 1000000\n{SAMPLER}"), PRIVACY));
     cluster.wait_status(&job, PATIENCE, "the owner", awaits);
-    let (party, token) = site(&cluster, "a", "page", "a/identity/page-token");
-    let owner = Visit::login(&party, &token);
+    let (party, owner) = (address(&cluster, "a"), cluster.visit_owner("a"));
     until("the waiting job on the page", PATIENCE, || owner.get("/").1.contains(&format!("/jobs/{job}")));
     let at = format!("/jobs/{job}");
     let (status, page) = owner.get(&at);
@@ -78,8 +65,7 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     assert!(acts.contains("\"by\":\"owner\"") || acts.contains("\"by\": \"owner\""), "{acts}");
     until("releases on the owner's page", PATIENCE, || owner.get("/").1.contains("released numbers"));
 
-    let (dashboard, token) = site(&cluster, "coordinator", "dashboard", "coordinator/dashboard-token");
-    let operator = Visit::login(&dashboard, &token);
+    let operator = cluster.visit_dashboard();
     until("plots", PATIENCE, || operator.get(&at).1.contains("<svg class=\"chart\""));
     let (_, page) = operator.get(&at);
     for there in ["Privacy budget of a", "Trace of treated", "R-hat", "data-events=", "answer, median ms", "95% of them at most"]
@@ -106,11 +92,8 @@ fn strangers_learn_nothing_and_plots_outlive_a_restart() {
     cluster.wait_status(&job, PATIENCE, "the owner", awaits);
     cluster.must(&["__party", "approve", &job, "--yes", "--config", "a/party.toml"]);
     cluster.wait_status(&job, PATIENCE, "draws", |s| s["draws"].as_u64().unwrap_or(0) > 200);
-    for (daemon, key, token) in
-        [("coordinator", "dashboard", "coordinator/dashboard-token"), ("a", "page", "a/identity/page-token")]
-    {
-        let (address, _) = site(&cluster, daemon, key, token);
-        let stranger = Visit::stranger(&address);
+    for daemon in ["coordinator", "a"] {
+        let stranger = Visit::stranger(&address(&cluster, daemon));
         assert_eq!(stranger.get("/healthz").0, 200);
         let (status, first) = stranger.get("/");
         assert_eq!(status, 401);
@@ -135,8 +118,7 @@ fn strangers_learn_nothing_and_plots_outlive_a_restart() {
     cluster.kill_coordinator();
     cluster.start_coordinator();
     // No party is back yet: the plots are rebuilt from the log alone.
-    let (dashboard, token) = site(&cluster, "coordinator", "dashboard", "coordinator/dashboard-token");
-    let operator = Visit::login(&dashboard, &token);
+    let operator = cluster.visit_dashboard();
     until("plots", PATIENCE, || operator.get(&format!("/jobs/{job}")).1.contains("Trace of treated"));
 }
 
@@ -158,7 +140,7 @@ fn open_to_others() -> (Cluster, String, [String; 2]) {
         submitted["job"].as_str().expect("a job").to_owned()
     });
     cluster.wait_status(&jobs[0], PATIENCE, "draws", |s| s["draws"].as_u64().unwrap_or(0) > 20);
-    let everywhere = logged_address(&cluster, "coordinator", "dashboard at https://");
+    let everywhere = cluster.logged_address("coordinator", "dashboard at https://");
     let port = everywhere.strip_prefix("0.0.0.0:").expect("every address of this machine");
     let address = format!("127.0.0.1:{port}");
     (cluster, address, jobs)

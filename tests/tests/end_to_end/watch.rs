@@ -142,10 +142,7 @@ fn plain_lines_name_the_parameter_that_mixes_worst() {
 fn restarted(cluster: &mut Cluster) -> Visit {
     cluster.kill_coordinator();
     cluster.start_coordinator();
-    let log = cluster.log("coordinator");
-    let rest = log.rsplit("dashboard at http://").next().unwrap_or_default();
-    let address = rest.split('/').next().unwrap_or_default();
-    Visit::login(address, &fs::read_to_string(cluster.path("coordinator/dashboard-token")).expect("a token"))
+    cluster.visit_dashboard()
 }
 
 #[test]
@@ -163,7 +160,10 @@ fn a_job_that_ended_before_a_restart_has_its_plots() {
     assert!(!page.contains("data-events="), "the page will not change");
     // The page's figures, computed from the disk, equal those of the result.
     // The page has a minus sign where a number has a hyphen.
-    let mean = format!("{:.4}", figures(&result)["posterior"][0]["mean"].as_f64().expect("a mean").abs());
+    let figure = |key: &str| figures(&result)["posterior"][0][key].as_f64().expect("a figure");
+    // Two significant digits of the sd.
+    let decimals = (1.0 - figure("sd").log10().floor()).max(0.0) as usize;
+    let mean = format!("{:.decimals$}", figure("mean").abs());
     assert!(page.rsplit("How the chains mix").next().is_some_and(|table| table.contains(&mean)), "{mean} in {page}");
 
     // A damaged store and a missing one.

@@ -20,6 +20,8 @@ pub(super) struct Figures<'a> {
     /// The draws of each value, `[value][chain][draw]`; empty without draws.
     draws: Vec<Vec<Vec<f64>>>,
     places: HashMap<String, usize>,
+    /// The values that others move in the data's units, and whose share of noise is therefore not that of their own coding.
+    mixed: Vec<bool>,
     is_ratio: bool,
 }
 
@@ -29,7 +31,7 @@ impl<'a> Figures<'a> {
         let names = spec.draw_names();
         let draws = material.draws.map(|draws| in_original_units(spec, &draws.sampling.theta, names.len())).unwrap_or_default();
         let places = names.into_iter().enumerate().map(|(at, name)| (name, at)).collect();
-        Self { material, draws, places, is_ratio: quantity(spec).neutral == Some(1.0) }
+        Self { material, draws, places, mixed: mixed(spec), is_ratio: quantity(spec).neutral == Some(1.0) }
     }
 
     pub(super) fn spec(&self) -> &'a JobSpec {
@@ -69,7 +71,8 @@ impl<'a> Figures<'a> {
             ends: [figure(ends.low(row)), figure(ends.high(row))],
             half: draws.as_ref().and_then(|draws| half(draws.clone())).map(|ends| ends.map(of_draws)),
             above: draws.map(|draws| share_above(&draws)),
-            noise: self.row("posterior", name).and_then(|row| row["noise_share"].as_f64()),
+            effective: self.effective(name),
+            noise: self.noise(name),
         }
     }
 
@@ -87,9 +90,30 @@ impl<'a> Figures<'a> {
         let half = ends(HALF.parse().ok()?);
         let median = new_party_intervals(spec, &samples, [0.5, 0.5]).get(at).map(|[median, _]| transformed(*median))?;
         let above = normal_above(&self.draws_of(name)?, &self.draws_of(&Sites::sd_name(name))?);
-        let estimate =
-            Estimate { label: String::new(), indented: true, median, ends: ends(asked)?, half, above: Some(above), noise: None };
-        has_draws.then_some(estimate)
+        let effective = self.effective(name).min(self.effective(&Sites::sd_name(name)));
+        let above = Some(above);
+        has_draws.then_some(Estimate {
+            label: String::new(),
+            indented: true,
+            median,
+            ends: ends(asked)?,
+            half,
+            above,
+            effective,
+            noise: None,
+        })
+    }
+
+    /// Returns the share of the noise in the variance of a value; `None` where it is not known in the data's units.
+    fn noise(&self, name: &str) -> Option<f64> {
+        let is_mixed = self.places.get(name).and_then(|at| self.mixed.get(*at)).copied().unwrap_or(true);
+        self.row("posterior", name).filter(|_| !is_mixed).and_then(|row| row["noise_share"].as_f64())
+    }
+
+    /// Returns the smaller of a parameter's effective sample sizes; `NaN` if one is not known.
+    fn effective(&self, name: &str) -> f64 {
+        let of = |key: &str| self.row("posterior", name).and_then(|row| row[key].as_f64());
+        of("ess_bulk").zip(of("ess_tail")).map_or(f64::NAN, |(bulk, tail)| bulk.min(tail))
     }
 
     fn row(&self, key: &str, name: &str) -> Option<&'a Value> {
@@ -117,6 +141,23 @@ fn in_original_units(spec: &JobSpec, theta: &[Vec<Vec<f64>>], values: usize) -> 
     }
     let samples: Vec<Vec<&[f64]>> = theta.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     spec.in_original_units(&samples)
+}
+
+/// Returns, for each value of a draw, whether others move it in the data's units, as those of an interaction move its predictors'.
+pub(super) fn mixed(spec: &JobSpec) -> Vec<bool> {
+    /// A value within the support of every parameter.
+    const ANY: f64 = 0.5;
+    let count = spec.draw_names().len();
+    // The first draw is the base, and each other draw moves one value.
+    let draws = |value: usize| (0..=count).map(move |draw| if draw == value + 1 { 2.0 * ANY } else { ANY }).collect::<Vec<f64>>();
+    let values: Vec<Vec<f64>> = (0..count).map(draws).collect();
+    let samples: Vec<Vec<&[f64]>> = values.iter().map(|draws| vec![draws.as_slice()]).collect();
+    let mapped = spec.in_original_units(&samples);
+    let moves = |value: usize, by: usize| {
+        let (base, moved) = (mapped[value][0][0], mapped[value][0][by + 1]);
+        (moved - base).abs() > 1e-9 * base.abs().max(1.0)
+    };
+    (0..count).map(|value| (0..count).any(|by| by != value && moves(value, by))).collect()
 }
 
 fn half(draws: Vec<f64>) -> Option<[f64; 2]> {

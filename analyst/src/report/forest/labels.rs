@@ -3,7 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::schema::{ColumnSpec, Factor, Feature};
 
-use crate::report::units::Units;
+use crate::report::units::{Units, is_of_spline};
 
 /// Returns the label of a coefficient, and the number of units that it stands for.
 pub(super) fn coefficient(spec: &JobSpec, units: &Units, feature: &Feature) -> (String, f64) {
@@ -16,6 +16,8 @@ pub(super) fn coefficient(spec: &JobSpec, units: &Units, feature: &Feature) -> (
     };
     let names: Vec<String> = feature.factors.iter().map(name).collect();
     let per = match numeric[..] {
+        // The coefficient of one term of a spline stands for no number of units.
+        [..] if numeric.iter().any(|factor| is_of_spline(&factor.column)) => String::new(),
         [] if feature.factors.len() == 1 && is_binary(&feature.factors[0]) => ", 1 against 0".to_owned(),
         [] => String::new(),
         [factor] => format!(", per {}", units.words(&factor.column)),

@@ -4,7 +4,9 @@ mod figures;
 mod labels;
 mod quantity;
 
+use conclave_common::job::JobSpec;
 use conclave_common::schema::{Design, Feature};
+use conclave_draws::is_whole;
 use conclave_pages::ends::Ends;
 use conclave_pages::object::rows;
 use conclave_pages::plot::{Estimate, Forest, ForestRow};
@@ -35,7 +37,9 @@ pub(super) fn forest(material: &Material<'_>) -> Option<Forest<'static>> {
 fn coefficients(figures: &Figures<'_>, design: &Design) -> Vec<ForestRow> {
     (0..design.terms.len())
         .flat_map(|term| {
-            let features: Vec<&Feature> = design.features.iter().filter(|feature| feature.term == term).collect();
+            // A level's own mean is no difference; the ratios of the result leave it out, too.
+            let is_shown = |feature: &&Feature| feature.term == term && !has_whole_levels(figures.spec(), design, feature);
+            let features: Vec<&Feature> = design.features.iter().filter(is_shown).collect();
             if let [first, ..] = features[..]
                 && first.factors.len() == 1
                 && first.factors[0].level.is_some()
@@ -45,6 +49,11 @@ fn coefficients(figures: &Figures<'_>, design: &Design) -> Vec<ForestRow> {
             features.into_iter().flat_map(|feature| one(figures, feature)).collect()
         })
         .collect()
+}
+
+/// Returns true for a level's own mean in a linear model without an intercept.
+pub(super) fn has_whole_levels(spec: &JobSpec, design: &Design, feature: &Feature) -> bool {
+    quantity(spec).neutral == Some(0.0) && is_whole(design, feature)
 }
 
 /// Returns the rows of a factor: its heading, the reference level, and the other levels.

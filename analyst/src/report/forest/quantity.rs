@@ -4,7 +4,10 @@ use conclave_common::job::JobSpec;
 use conclave_common::schema::{Family, ModelSpec};
 use conclave_pages::object::rows;
 use conclave_pages::plot::Quantity;
+use conclave_pages::released;
 
+use super::figures::mixed;
+use super::has_whole_levels;
 use crate::report::material::Material;
 use crate::report::records::total;
 
@@ -49,9 +52,27 @@ pub(super) fn subject(material: &Material<'_>, quantity: &Quantity) -> String {
     let interacts =
         material.spec.model.design().is_some_and(|design| design.features.iter().any(|feature| feature.factors.len() > 1));
     let note = if interacts && quantity.neutral.is_some() { INTERACTION } else { "" };
-    of + &size + note
+    let is_noisy = note == INTERACTION && released::is_from_releases(material.result) && mixed(material.spec).contains(&true);
+    let noise = if is_noisy { INTERACTION_NOISE } else { "" };
+    of + &size + note + noise + &levels_apart(material, quantity)
 }
 
+/// Names the factors whose levels have means of their own, which are no differences.
+fn levels_apart(material: &Material<'_>, quantity: &Quantity) -> String {
+    let Some(design) = material.spec.model.design().filter(|_| quantity.neutral == Some(0.0)) else { return String::new() };
+    let apart = design.features.iter().filter(|feature| has_whole_levels(material.spec, design, feature));
+    let mut terms: Vec<&str> = apart.map(|feature| design.terms[feature.term].as_str()).collect();
+    terms.dedup();
+    match terms.is_empty() {
+        true => String::new(),
+        false => {
+            format!(" Without an intercept the levels of {} have means of their own, which the appendix lists.", terms.join(", "))
+        }
+    }
+}
+
+/// The reason why such a row has no share of the noise.
+const INTERACTION_NOISE: &str = " Its share of the noise is not known in these units.";
 /// The meaning of the row of a predictor that interacts with others.
 const INTERACTION: &str =
     " The row of a predictor within an interaction holds where the other predictors of it are 0 or at their reference level.";

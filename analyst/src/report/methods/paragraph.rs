@@ -6,7 +6,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::schema::ColumnSpec;
 use conclave_pages::object::{rows, text};
 use conclave_pages::released;
-use conclave_pages::text::{as_written, plain, thousands};
+use conclave_pages::text::{as_written, plain, share, thousands};
 use conclave_pages::verdict::{Grade, Verdict};
 use serde_json::Value;
 
@@ -16,6 +16,7 @@ use crate::report::guarantee::unit_words;
 use crate::report::material::Material;
 use crate::report::records::total;
 use crate::report::repeat::digest;
+use crate::report::run_section;
 
 /// Maximum number of names in a list; a longer one is cut to a number.
 const NAMES: usize = 6;
@@ -32,6 +33,8 @@ pub(super) fn paragraph(material: &Material<'_>) -> String {
         priors(material),
         coding(material),
         algorithm::sentence(spec, result),
+        noise(material),
+        warmup(material),
         releases(material),
     ];
     sentences.push(match released::is_adequate(result) {
@@ -105,6 +108,33 @@ fn coding(material: &Material<'_>) -> String {
         String::new()
     } else {
         format!("Numeric columns were clamped to public bounds{named} and coded to [−1, 1] between them.")
+    }
+}
+
+/// Describes the noise: its standard deviation, or its share in the variance of an answer from releases.
+fn noise(material: &Material<'_>) -> String {
+    let Material { spec, result, .. } = *material;
+    let sd = as_written((1e4 * spec.privacy.noise.sd()).round() / 1e4);
+    let words = spec.noise_paragraph(&sd);
+    let first = |sentences: usize| words.split_inclusive(". ").take(sentences).collect::<String>().trim_end().to_owned();
+    if !released::is_from_releases(result) {
+        return first(1);
+    }
+    let shares = rows(result, "posterior").iter().filter_map(|row| row["noise_share"].as_f64());
+    let most =
+        shares.reduce(f64::max).map(|most| format!(" It accounts for {} of the variance of a parameter at most.", share(most)));
+    first(2) + &most.unwrap_or_default()
+}
+
+/// Describes the draws before the kept ones, where chains of proposals have any.
+fn warmup(material: &Material<'_>) -> String {
+    let Material { spec, result, .. } = *material;
+    if !spec.algorithm.proposes() || released::is_from_releases(result) {
+        return String::new();
+    }
+    match result["extends"].is_string() {
+        true => "The chains continue those of an earlier job, without a warm-up.".to_owned(),
+        false => format!("Warm-up: {}.", run_section::warmup(material)),
     }
 }
 

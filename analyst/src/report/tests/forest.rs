@@ -20,6 +20,13 @@ fn run(kind: &str, predictors: &str, columns: &str, more: &str) -> Run {
     Run::in_units(source)
 }
 
+impl Run {
+    /// Makes the run of the same job without an intercept.
+    fn without_intercept(self) -> Self {
+        Self::in_units(self.source.replace("[columns]", "intercept = false\n[columns]"))
+    }
+}
+
 fn units(spec: &JobSpec, per: &[&str]) -> Units {
     let per: Vec<Per> = per.iter().map(|text| text.parse().unwrap()).collect();
     Units::new(&per, spec).unwrap()
@@ -84,6 +91,32 @@ fn the_figures_are_those_of_the_result_in_the_units_chosen() {
     assert!((within - 0.5).abs() < 0.02 && found.ends[0] < low && high < found.ends[1], "{within} {found:?}");
     let above = sex.iter().filter(|x| **x > 0.0).count() as f64 / sex.len() as f64;
     assert_eq!(found.above, Some(above));
+}
+
+/// A predictor within an interaction with a numeric one mixes coefficients in the data's units, so its share of the noise is not known there.
+#[test]
+fn rows_that_an_interaction_mixes_have_no_share_of_noise() {
+    let mut run = run("logistic", "\"age\", \"sex\", \"age:sex\"", COLUMNS, "");
+    run.result["conditional_on"] = json!("noisy_release");
+    run.result["posterior"].as_array_mut().unwrap().iter_mut().for_each(|row| row["noise_share"] = json!(0.4));
+    let found = rows(&run, &[]);
+    let share = |label: &str| estimate(&found, label).noise;
+    // Age is measured from 0, the middle of its code is 50: the effect of sex at age 0 mixes that at 50 with the slope.
+    assert_eq!(share("sex, 1 against 0"), None);
+    assert_eq!([share("age, per 1 unit"), share("age × sex, per 1 unit")], [Some(0.4); 2]);
+    assert!(run.page().contains("Its share of the noise is not known in these units"));
+}
+
+/// Without an intercept, a level's coefficient is its own mean: no difference.
+#[test]
+fn levels_with_means_of_their_own_are_no_differences() {
+    let run = run("linear", "\"age\", \"ward\"", COLUMNS, "").without_intercept();
+    let found = rows(&run, &[]);
+    assert_eq!(labels(&found), ["age, per 1 unit"], "{found:#?}");
+    assert!(run.page().contains("the levels of ward have means of their own"));
+    // Where nothing else is left, the parameters are shown as values.
+    let only = self::run("linear", "\"ward\"", COLUMNS, "").without_intercept();
+    assert!(only.page().contains("Value, in the data’s units"));
 }
 
 /// The page shows every figure with all digits, and its object at the end does not depend on the units.

@@ -63,6 +63,7 @@ impl Run {
                 name: spec.name.clone(),
                 seed: 1,
                 created_by: "conclave 0.1.0".to_owned(),
+                unusable: None,
                 parameters,
                 warmup: PhaseDraws::default(),
                 sampling,

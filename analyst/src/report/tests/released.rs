@@ -72,6 +72,26 @@ fn what_is_no_adequate_answer_is_not_shown_as_one() {
     assert!(run(true).page().contains("✓ good"));
 }
 
+/// Figures of an answer that is not usable are folded, each fold with a warning, so a print has none of them.
+#[test]
+fn an_answer_that_is_not_usable_is_folded() {
+    let mut run = run(true);
+    run.result["verdict"] = json!({"grade": "not_usable", "reasons": ["R-hat of x1 is 1.200, above 1.01"]});
+    let page = run.page();
+    // The first section has no nested fold before its end.
+    let result = page.split("<h2 id=\"estimates\">").nth(1).unwrap().split("</section>").next().unwrap();
+    let (open, folded) = result.split_once("<summary>Look anyway</summary>").unwrap();
+    assert!(!open.contains("<svg") && folded.contains("class=\"whisker\""), "{result}");
+    assert!(folded.starts_with("<div class=\"notice beware\">") && !result.contains("Copy as"), "{folded}");
+    for anchor in ["posterior", "diagnostics"] {
+        let section = page.split(&format!("<h2 id=\"{anchor}\">")).nth(1).unwrap().split("</section>").next().unwrap();
+        assert!(section.contains("<summary>Look anyway</summary>"), "{anchor}: {section}");
+    }
+    assert!(page.contains("Next: request a larger epsilon"), "{}", &page[..page.len().min(9000)]);
+    run.result["verdict"] = json!({"grade": "preliminary", "reasons": ["R-hat of x1 is 1.020, above 1.01"]});
+    assert!(!run.page().contains("Look anyway"));
+}
+
 #[test]
 fn the_surrogate_of_a_chain_is_drawn_with_and_without_its_noise() {
     let run = Run::new(2, 4, 200, "");

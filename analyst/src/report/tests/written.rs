@@ -78,10 +78,20 @@ fn inadequate() -> Run {
         figures.insert(key.to_owned(), run.result[key].take());
         run.result[key] = json!([]);
     }
+    figures.insert("releases".to_owned(), run.result["releases"].take());
     run.result["inadequate"] = figures.into();
     let reason = "the noise of the release is larger than the information in the data";
     run.result["adequacy"] = json!({"adequate": false, "rho_h": {"value": 1.5, "limit": 1.0}, "prior_share": {"value": 0.7, "limit": 0.5}, "reasons": [reason]});
     run.result["verdict"] = json!({"grade": "no_adequate_answer", "reasons": [reason]});
+    run
+}
+
+/// Makes a run whose chains disagree.
+fn not_usable() -> Run {
+    let mut run = Run::in_units(job(1, "penalty", ""));
+    let remedy = "`conclave extend 4f-1 --draws 4800 --epsilon 12` continues the chains: at this run's cost per draw its own draws would meet the limits";
+    run.result["verdict"] =
+        json!({"grade": "not_usable", "reasons": ["R-hat of ward[cardiology] is 1.182, above 1.01"], "remedy": remedy});
     run
 }
 
@@ -110,6 +120,7 @@ fn reports_are_written_for_a_browser() {
     let by_party = format!("[parameters]\n{LONG}10 = {{ by = \"party\" }}\n");
     write(&folder, "by-party", &without_warnings(released(2, &by_party)).page());
     write(&folder, "survival", &without_warnings(survival()).page());
+    write(&folder, "not-usable", &without_warnings(not_usable()).page());
     write(&folder, "inadequate", &without_warnings(inadequate()).page());
     let mut run = Run::new(2, 2, 10, "");
     run.status.error_code = "policy".to_owned();

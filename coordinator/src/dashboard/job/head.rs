@@ -1,12 +1,13 @@
 //! The head of a job's page: what the job does or waits for, how far it is, and once it has ended the verdict on its answer.
 
 use conclave_common::job::JobSpec;
+use conclave_common::query::Phase;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::released;
 use conclave_pages::run;
 use conclave_pages::short_id::{SHORT, first};
 use conclave_pages::site;
-use conclave_pages::text::{duration, name, percent, plain, plain_name, thousands};
+use conclave_pages::text::{duration, percent, plain, plain_name, thousands};
 use conclave_pages::verdict::{Verdict, state_words};
 use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 use maud::{Markup, html};
@@ -25,10 +26,11 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
             (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
         (warnings(&elsewhere(&status.warnings, result)))
-        p { b { (sentence(status, result)) } }
+        p class=[samples(status).then_some("heard")] { b { (sentence(status, result)) } }
+        @if let Some(words) = next_step(status) { p { (words) } }
         @if let Some(result) = result.filter(|_| status.state.has_ended()) {
             (Verdict::of(result).notice())
-            p.note { "Figures: " code title=(status.id) { "conclave summary " (first(&status.id, SHORT)) } ", or " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
+            p.note { "For a terminal: " code title=(status.id) { "conclave summary " (first(&status.id, SHORT)) } ". To file or to print: " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
         }
     }
 }
@@ -55,11 +57,14 @@ fn waiting(status: &Status) -> Markup {
         &heading,
         &html! {
             @if !status.waiting_reason.is_empty() { p { (plain(&status.waiting_reason, SENTENCE)) } }
-            @if decides { p { "The job starts by itself once every owner has consented." } }
-            @else if !status.awaiting_consent.is_empty() {
-                p { "Owners have yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) "." }
+            @if decides { p { "What to do: remind the owner, who decides at the party’s own page or with " code { "conclave-party approve " (first(&status.id, SHORT)) } ". The job starts by itself once every owner has consented." } }
+            @else {
+                p { "What to do: have the party started again by those who run it. The job then continues by itself; nothing is lost, and nothing is charged twice. To stop waiting, cancel the job: its draws so far are kept." }
+                @if !status.awaiting_consent.is_empty() {
+                    p { "Owners have yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) "." }
+                }
             }
-            p.note { "No chain continues without every party, because that would change the posterior. Nothing is lost, and nothing is charged twice." }
+            p.note { "No chain continues without every party, because that would change the posterior." }
         },
         false,
     )
@@ -76,6 +81,24 @@ fn since(unix_ms: i64) -> String {
         1..60 => format!(" since {minutes} min"),
         60..1440 => format!(" since {} h", minutes / 60),
         _ => format!(" since {} d", minutes / 1440),
+    }
+}
+
+/// Returns true while the chains make the draws that are kept.
+fn samples(status: &Status) -> bool {
+    status.state == State::Running && status.phase == Some(Phase::Sampling)
+}
+
+/// States what a reader can do while the job waits or runs; `None` once it has ended.
+fn next_step(status: &Status) -> Option<&'static str> {
+    match status.state {
+        State::Queued => Some("Nothing to do: the job starts by itself at its turn."),
+        State::Running => Some("Nothing to do: this page follows the run, and states here whether the answer can be published."),
+        State::Opening if status.waiting_for.is_empty() => {
+            Some("Nothing to do: the job starts by itself once every party has opened it.")
+        }
+        State::Opening | State::Paused => None,
+        State::Finished | State::Cancelled | State::Failed => None,
     }
 }
 
@@ -101,41 +124,62 @@ fn sentence(status: &Status, result: Option<&Value>) -> String {
     }
 }
 
-/// Renders the progress toward the rule that will end the job: its draws, or the budget of a party. `proposes` is false for a job
-/// whose draws are no proposals to the parties.
+/// Renders the progress toward the rule that will end the job: its draws, its effective draws, or the budget of a party. `proposes` is
+/// false for a job whose draws are no proposals to the parties.
 pub(super) fn progress(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
-    let left =
-        pace.forecast.as_ref().map(|forecast| format!(", about {} left", duration(forecast.seconds_left))).unwrap_or_default();
     let proposes = spec.is_none_or(|spec| spec.algorithm.proposes());
-    let ends = pace.forecast.as_ref().and_then(|forecast| status.parties.get(forecast.ended_by?));
-    let limit =
-        spec.and_then(|spec| PrivacyFilter::new(&spec.privacy.budget).ok()).map(|filter| mu_squared(filter.limit_units()));
     let rate = pace.draws_per_second.map(|rate| format!("{rate:.1}"));
     html! {
-        @if !status.state.has_ended() {
-            @match ends.zip(limit) {
-                Some((party, limit)) => {
-                    @let share = (party.spent.mu_squared() / limit).clamp(0.0, 1.0);
-                    p { (site::progress((1e3 * share) as u64, 1000, &format!("{} of the budget at {}, which will end the run{left}", percent(share), plain_name(&party.name)))) }
-                }
-                None => p { (site::progress(status.draws, status.draws_asked, &format!("{} of {} draws per chain{left}", thousands(status.draws), thousands(status.draws_asked)))) }
-            }
-        }
+        @if matches!(status.state, State::Running | State::Paused) { (toward_the_end(status, pace, spec)) }
         dl.tiles {
+            @if let Some(target) = pace.target { @let (done, wanted) = target.effective(); div { dt { "Effective draws" } dd { (thousands(done)) " of " (thousands(wanted)) } } }
             @if status.draws_asked > 0 { div { dt { "Draws per chain" } dd { (thousands(status.draws)) " of " (thousands(status.draws_asked)) } } }
             div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
             div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
             @if proposes { div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } } }
             @if let Some(rate) = rate { div { dt { "Draws per chain and second" } dd { (rate) } } }
         }
-        @if let Some(party) = ends.filter(|_| limit.is_none()) { p { "At this rate, the budget at " (name(&party.name)) " ends the job before all draws are made." } }
         @if !status.state.has_ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
+    }
+}
+
+/// Renders what ends the run, how far it is and how long it takes, in one sentence with a bar.
+fn toward_the_end(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
+    let left =
+        pace.forecast.as_ref().map(|forecast| format!(", about {} left", duration(forecast.seconds_left))).unwrap_or_default();
+    let ends = pace.forecast.as_ref().and_then(|forecast| status.parties.get(forecast.ended_by?));
+    let limit =
+        spec.and_then(|spec| PrivacyFilter::new(&spec.privacy.budget).ok()).map(|filter| mu_squared(filter.limit_units()));
+    let counted = pace.target.map_or_else(
+        || format!("{} of {} draws per chain", thousands(status.draws), thousands(status.draws_asked)),
+        |target| target.words(),
+    );
+    let (done, all, words) = match ends.zip(limit) {
+        Some((party, limit)) => {
+            let share = (party.spent.mu_squared() / limit).clamp(0.0, 1.0);
+            let words = format!(
+                "{counted}; the budget at {} will end the run, {} of it is spent{left}",
+                plain_name(&party.name),
+                percent(share)
+            );
+            ((1e3 * share) as u64, 1000, words)
+        }
+        None => {
+            let (done, all) = pace.target.map_or((status.draws, status.draws_asked), |target| target.effective());
+            (done, all, format!("{counted}{left}"))
+        }
+    };
+    html! {
+        @if samples(status) { p { b { "Sampling, " (words) "." } } }
+        p { (site::progress(done, all, &words)) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conclave_pages::forecast::Forecast;
+    use conclave_pages::target::Target;
     use conclave_pages::verdict::Grade;
     use serde_json::json;
 
@@ -156,6 +200,42 @@ mod tests {
             page.contains("Paused: waiting for a, b") && page.contains("beware") && page.contains("yet to decide: a"),
             "{page}"
         );
+    }
+
+    /// The head counts what ends the run: effective draws where the job states a target, and the budget where it ends the run first.
+    #[test]
+    fn a_running_job_counts_toward_the_rule_that_ends_it() {
+        let status = Status {
+            state: State::Running,
+            phase: Some(Phase::Sampling),
+            draws: 447,
+            draws_asked: 10_000,
+            parties: vec![crate::status::PartyStatus { name: "a".to_owned(), ..Default::default() }],
+            ..Status::default()
+        };
+        let target = Target { ess: 44.7, rhat: 1.02, ess_wanted: 50.0, rhat_wanted: 1.05 };
+        let forecast = |ended_by| Some(Forecast { seconds_left: 4.0, ended_by, mu_squared: vec![0.1] });
+        let pace = RunPace { target: Some(target), forecast: forecast(None), ..RunPace::default() };
+        let page = progress(&status, &pace, None).into_string();
+        assert!(page.contains("<b>Sampling, 44 of 50 effective draws, about 4 s left.</b>"), "{page}");
+        assert!(page.contains("value=\"44\" max=\"50\"") && page.contains("447 of 10,000"), "{page}");
+        let plain = progress(&status, &RunPace { target: None, ..pace.clone() }, None).into_string();
+        assert!(plain.contains("<b>Sampling, 447 of 10,000 draws per chain, about 4 s left.</b>"), "{plain}");
+        let spec = JobSpec::parse(
+            "name = \"m\"\nparties = [\"a\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\ny = { binary = true }\n[privacy]\n\
+             epsilon = 1.0\ndelta = 1e-6\n",
+        );
+        let page = progress(&status, &RunPace { forecast: forecast(Some(0)), ..pace }, spec.ok().as_ref()).into_string();
+        let words = "Sampling, 44 of 50 effective draws; the budget at a will end the run, 0% of it is spent, about 4 s left.";
+        assert!(page.contains(words) && page.contains("max=\"1000\""), "{page}");
+    }
+
+    #[test]
+    fn a_reader_learns_what_to_do() {
+        let running = Status { state: State::Running, phase: Some(Phase::Sampling), ..Status::default() };
+        assert!(state(&running, None).into_string().contains("Nothing to do: this page follows the run"));
+        let paused = Status { state: State::Paused, waiting_for: vec!["b".to_owned()], ..Status::default() };
+        assert!(state(&paused, None).into_string().contains("What to do: have the party started again"));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use conclave_common::job::JobSpec;
 use conclave_draws::result::AggregationRow;
 use conclave_pages::plot::{self, Budget};
-use conclave_pages::released::is_adequate;
 use conclave_pages::text::plain;
+use conclave_pages::verdict::Verdict;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -30,7 +30,8 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
     // An address may hold any number, and each viewed page gets its own share of a thread.
     let from = from.min(names.len().saturating_sub(1)) / PARAMETERS * PARAMETERS;
     let watched = dashboard.watched.at((status.id.clone(), from, ended));
-    let pace = watched.progress(&status, spec.as_ref());
+    let target = watched.target(&status, spec.as_ref(), shown.live.as_ref()).await;
+    let pace = watched.progress(&status, spec.as_ref(), target);
     let attached = |party: &str| dashboard.party_registry.is_attached(party);
     let found = match &spec {
         Some(_) => chains_of(dashboard, shown, &names).await,
@@ -58,7 +59,10 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
         ("budgets", budgets(&status, &pace, spec.as_ref())),
         ("parties", times::parties(&status.parties, shown.live.as_deref(), commits, attached)),
         ("result", result::shown(&status.id, parsed.as_ref(), spec.as_ref())),
-        ("chains", if parsed.as_ref().is_none_or(is_adequate) { chains } else { look_anyway(&chains) }),
+        (
+            "chains",
+            if parsed.as_ref().is_none_or(|result| Verdict::of(result).is_usable()) { chains } else { look_anyway(&chains) },
+        ),
     ];
     (parts, ended && !reading)
 }
@@ -80,7 +84,7 @@ async fn chains_of(dashboard: &Dashboard, shown: &JobView, names: &[String]) -> 
     }
 }
 
-/// Folds the chains of an answer that is not adequate, so that none of their figures is taken for a result.
+/// Folds the chains of an answer that is not usable, so that none of their figures is taken for a result.
 fn look_anyway(chains: &Markup) -> Markup {
     html! { details.fold { summary { "Look at the chains anyway" } (chains) } }
 }

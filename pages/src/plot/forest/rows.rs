@@ -1,7 +1,7 @@
 //! The rows of a forest plot.
 
 use crate::ends::{headings, percentage};
-use crate::text::number;
+use crate::precision::{by_width, probability, ratio};
 
 /// The quantity of a plot's axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,8 @@ pub struct Estimate {
     pub half: Option<[f64; 2]>,
     /// The probability of a value above the neutral one, if known.
     pub above: Option<f64>,
+    /// The number of effective draws, which limits the digits of the probability; `NaN` if unknown.
+    pub effective: f64,
     /// The share of the variance due to the noise, if known.
     pub noise: Option<f64>,
 }
@@ -142,6 +144,13 @@ impl Forest<'_> {
     }
 }
 
+impl Estimate {
+    /// Formats the probability; `-` if it is not known.
+    pub(super) fn above_words(&self) -> String {
+        self.above.map_or_else(|| "-".to_owned(), |p| probability(p, self.effective))
+    }
+}
+
 /// Formats a row's median and interval: `0.96 [0.86, 1.08]`.
 pub(super) fn figures(estimate: &Estimate, is_ratio: bool) -> String {
     let [low, high] = estimate.ends;
@@ -149,57 +158,8 @@ pub(super) fn figures(estimate: &Estimate, is_ratio: bool) -> String {
     format!("{} [{}, {}]", show(estimate.median), show(low), show(high))
 }
 
-/// Formats a ratio with two significant digits at least, and never as 1 unless it is 1: a bound on the other side of 1 is another result.
-pub(super) fn ratio(x: f64, width: f64) -> String {
-    let text = shown(x, width);
-    if !(x > 0.0 && x < 1e6) {
-        return text;
-    }
-    let least = match x {
-        x if x >= 100.0 => 0,
-        x if x >= 10.0 => 1,
-        x if x >= 1.0 => 2,
-        x => (1.0 - libm::log10(x).floor()).min(9.0) as usize,
-    };
-    let of_width = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let at = |decimals: usize| format!("{x:.decimals$}");
-    let is_one = |text: &str| text.parse() == Ok(1.0) && x != 1.0;
-    let mut decimals = least.max(of_width);
-    while decimals < 9 && is_one(&at(decimals)) {
-        decimals += 1;
-    }
-    at(decimals)
-}
-
-/// Formats a figure with the decimals that an interval of this width needs, two at least.
+/// Formats a figure by the width of its interval, with a minus sign.
 pub(super) fn shown(x: f64, width: f64) -> String {
-    if !x.is_finite() {
-        return "-".to_owned();
-    }
-    if x.abs() >= 1e6 || !width.is_finite() {
-        return number(x);
-    }
-    let decimals = match width {
-        width if width >= 1000.0 => 0,
-        width if width >= 100.0 => 1,
-        width if width > 0.0 => (-libm::log10(width).floor()).clamp(2.0, 6.0) as usize,
-        _ => 2,
-    };
-    let text = format!("{x:.decimals$}");
-    // No sign before a zero.
-    if text.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.')) {
-        text.trim_start_matches('-').to_owned()
-    } else {
-        text.replace('-', "−")
-    }
-}
-
-/// Formats a probability of draws, which is never shown as 0 or 1.
-pub(super) fn probability(p: f64) -> String {
-    match p {
-        p if !p.is_finite() => "-".to_owned(),
-        p if p < 0.005 => "<0.01".to_owned(),
-        p if p >= 0.995 => ">0.99".to_owned(),
-        p => format!("{p:.2}"),
-    }
+    let text = by_width(x, width);
+    if text.len() > 1 && !text.contains('e') { text.replace('-', "−") } else { text }
 }

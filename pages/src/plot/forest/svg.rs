@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::layout::{AXIS, BOLD, GAP, Layout, ROW, SIZE, boldness, indent};
-use super::rows::{Estimate, Forest, ForestRow, figures, probability};
+use super::rows::{Estimate, Forest, ForestRow, figures};
 use super::scale::Scale;
 use crate::plot::figure::at;
 use crate::plot::format_noise_share;
@@ -126,7 +126,7 @@ fn drawn(of: &Forest<'_>, layout: &Layout, scale: &Scale, labels: &Labels, index
             ForestRow::Estimate(estimate) => {
                 (marks(layout, scale, estimate, line))
                 (figure(layout.figures, "figure", &figures(estimate, of.quantity.is_ratio())))
-                @if let Some(right) = layout.above { (figure(right, "figure", &estimate.above.map_or_else(|| "-".to_owned(), probability))) }
+                @if let Some(right) = layout.above { (figure(right, "figure", &estimate.above_words())) }
                 @if let Some(right) = layout.noise { (figure(right, "quiet", &estimate.noise.map_or_else(|| "unknown".to_owned(), format_noise_share))) }
             }
         }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::rows::{Estimate, Forest, ForestRow, figures, probability, ratio, shown};
+use super::rows::{Estimate, Forest, ForestRow, figures, shown};
 use crate::ends::headings;
 use crate::plot::format_noise_share;
+use crate::precision::{probability, ratio};
 use crate::table::{Cell, Table};
 use crate::text::plain;
 
@@ -39,7 +40,10 @@ impl ForestTable<'_, '_> {
             of.map_or_else(|| Cell::number("-"), |x| Cell::figure(&Value::from(x), show))
         };
         if of.has_above() {
-            push(&of.above_heading(), &|estimate| share(estimate.above, probability));
+            push(&of.above_heading(), &|estimate| match estimate.above {
+                Some(p) => Cell::figure(&Value::from(p), |p| probability(p, estimate.effective)),
+                None => Cell::number("-"),
+            });
         }
         if of.has_noise() {
             push("noise", &|estimate| share(estimate.noise, format_noise_share));
@@ -63,11 +67,13 @@ impl ForestTable<'_, '_> {
                     continue;
                 }
                 ForestRow::Reference(_) => (self.reference(), None),
-                ForestRow::Estimate(estimate) => (figures(estimate, of.quantity.is_ratio()), estimate.above),
+                ForestRow::Estimate(estimate) => {
+                    (figures(estimate, of.quantity.is_ratio()), estimate.above.map(|_| estimate.above_words()))
+                }
             };
             let mut cells = vec![plain(&name, usize::MAX), shown];
             if of.has_above() {
-                cells.push(above.map(probability).unwrap_or_default());
+                cells.push(above.unwrap_or_default());
             }
             rows.push(cells);
         }

@@ -1,10 +1,19 @@
 #![allow(clippy::unwrap_used)]
-use super::rows::{probability, ratio, shown};
+use super::rows::shown;
 use super::*;
 
 fn estimate(label: &str, figures: [f64; 3]) -> Estimate {
     let [low, median, high] = figures;
-    Estimate { label: label.to_owned(), indented: false, median, ends: [low, high], half: None, above: Some(0.29), noise: None }
+    Estimate {
+        label: label.to_owned(),
+        indented: false,
+        median,
+        ends: [low, high],
+        half: None,
+        above: Some(0.29),
+        effective: 400.0,
+        noise: None,
+    }
 }
 
 fn ratios(rows: Vec<ForestRow>) -> Forest<'static> {
@@ -118,16 +127,12 @@ fn any_figures_make_a_plot() {
 }
 
 #[test]
-fn figures_have_the_decimals_that_their_interval_needs() {
-    assert_eq!(
-        (shown(0.9634, 0.22), shown(1.0034, 0.005), shown(-0.001, 0.3), shown(-0.25, 0.3)),
-        ("0.96".to_owned(), "1.003".to_owned(), "0.00".to_owned(), "−0.25".to_owned())
-    );
-    assert_eq!((shown(12_345.6, 3_000.0), shown(f64::NAN, 1.0)), ("12346".to_owned(), "-".to_owned()));
-    // Ratios keep two digits, and a bound beside 1 is not rounded onto it.
-    assert_eq!(
-        [ratio(35.0, 1500.0), ratio(0.8, 1500.0), ratio(0.0004, 0.02), ratio(0.996, 0.3), ratio(1.0, 0.3), ratio(0.9634, 0.22)],
-        ["35.0", "0.80", "0.00040", "0.996", "1.00", "0.96"]
-    );
-    assert_eq!([0.0, 0.29, 1.0].map(probability), ["<0.01", "0.29", ">0.99"]);
+fn figures_have_a_minus_sign_and_probabilities_the_digits_of_their_draws() {
+    assert_eq!([shown(-0.001, 0.3), shown(-0.25, 0.3), shown(f64::NAN, 1.0)], ["0.00", "−0.25", "-"]);
+    let few = Estimate { effective: 30.0, ..estimate("a", [0.5, 0.9, 2.0]) };
+    let of = ratios(vec![ForestRow::Estimate(few)]);
+    assert!(ForestTable(&of).markdown().contains("| 0.90 [0.50, 2.00] | 0.3 |"), "{}", ForestTable(&of).markdown());
+    assert!(forest(&of).into_string().contains(">0.3</text>"));
+    // Programs find every digit.
+    assert!(ForestTable(&of).csv().contains(",0.29\n"));
 }

@@ -1,8 +1,6 @@
 //! Everything that a running party exposes: its owner's pages and commands, its metrics, its log and its files. None contains its
 //! own number.
 
-use std::fs;
-
 use conclave_common::query::message_digest;
 use conclave_privacy::secagg::{PairKeys, Roster};
 use conclave_proto::{roster, v1};
@@ -42,22 +40,12 @@ fn cluster() -> Cluster {
     cluster
 }
 
-/// Returns the address after the last occurrence of these words in a daemon's log.
-fn logged_address(cluster: &Cluster, daemon: &str, words: &str) -> String {
-    let log = cluster.log(daemon);
-    let (_, rest) = log.rsplit_once(words).expect("an address in the log");
-    rest.split('/').next().expect("an address").to_owned()
-}
-
 /// Returns all accessible outputs, each checked for an expected word.
 fn all_outputs(cluster: &Cluster, job: &str) -> Vec<u8> {
     let mut all = String::new();
-    let token = |file: &str| fs::read_to_string(cluster.path(file)).expect("a token");
-    let owner = Visit::login(&logged_address(cluster, "a", "page at http://"), &token("a/identity/page-token"));
-    let operator =
-        Visit::login(&logged_address(cluster, "coordinator", "dashboard at http://"), &token("coordinator/dashboard-token"));
+    let (owner, operator) = (cluster.visit_owner("a"), cluster.visit_dashboard());
     let [of_party, of_coordinator] =
-        ["a", "coordinator"].map(|daemon| Visit::stranger(&logged_address(cluster, daemon, "metrics at http://")));
+        ["a", "coordinator"].map(|daemon| Visit::stranger(&cluster.logged_address(daemon, "metrics at http://")));
     let at = format!("/jobs/{job}");
     for (visit, path, word) in [
         (&owner, "/", job),

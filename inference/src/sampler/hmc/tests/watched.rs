@@ -246,6 +246,10 @@ fn a_budget_for_too_few_draws_is_kept_after_the_search() {
         let verdict = crate::sampler::Adequacy::of(&sampler.report(), &[("x", summary)]);
         println!("{summary:?} {verdict:?}");
         assert!(!verdict.adequate && verdict.reasons.iter().any(|reason| reason.contains("was planned for")), "{verdict:?}");
+        // The draws pass the checks of a release's answer, and state that most of the budget is unspent.
+        let inference = sampler.report().inference.unwrap();
+        assert!(verdict.figures.contains_key("spread") && inference.stages.last().is_some_and(|stage| stage.last), "{verdict:?}");
+        assert!(inference.warnings.iter().any(|warning| warning.contains("ended before its last stage")), "{inference:?}");
         // What was learnt is kept: the slope, within its width.
         let (mode, _) = newton(&data(20_000), 2.0);
         assert!(((summary.mean - mode[1]) / summary.sd).abs() < 4.0, "{summary:?} {mode:?}");
