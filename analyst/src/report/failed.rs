@@ -10,7 +10,7 @@ use conclave_proto::v1::{JobStatus, PartyStatus};
 use maud::{Markup, html};
 
 use super::repeat::{build, digest, log_words, party_software};
-use crate::jobs::moment;
+use crate::job_status::moment;
 
 /// Maximum length of a reason.
 const REASON: usize = 2000;

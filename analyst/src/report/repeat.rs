@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use sha2::{Digest, Sha256};
 
 use super::material::Material;
-use crate::jobs::moment;
+use crate::job_status::moment;
 
 /// Maximum length of the object in the page; a longer one (last states of many chains) is available from `conclave summary`.
 const LONGEST: usize = 300_000;
