@@ -74,8 +74,8 @@ test_that("jobs are sent, followed, read, refitted, continued and cancelled", {
   # Refusals have the class of their code.
   expect_error(conclave_fit(conclave_run(client, "zzz")), class = "conclave_not_found")
   expect_error(conclave_status(conclave_run(client, "zzz")), class = "conclave_not_found")
-  dear <- describe(sub("epsilon = 3.0", "epsilon = 900.0", job$toml))
-  refused <- tryCatch(suppressWarnings(conclave_watch(conclave_submit(client, dear))), conclave_error = identity)
+  expensive <- describe(sub("epsilon = 3.0", "epsilon = 900.0", job$toml))
+  refused <- tryCatch(suppressWarnings(conclave_watch(conclave_submit(client, expensive))), conclave_error = identity)
   expect_true(refused$code %in% c("policy", "budget"))
   running$child$interrupt()
   running$child$wait(20000)
