@@ -101,6 +101,7 @@ EARLY = {
     "units, manifests, compose file": [".ci/deploy"],
     "oldest glibc": [".ci/glibc", *(PROGRAMS / name for name in ("conclave", "conclave-party", "conclave-coordinator"))],
     "prices of subsampled releases": [".ci/losses", PROGRAMS / "conclave"],
+    "R package": [".ci/r", PROGRAMS / "conclave"],
     "supply chain": [".ci/supply-chain"],
 }
 # Seconds and processors of a check without measurements.

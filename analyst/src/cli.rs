@@ -7,8 +7,11 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_proto::error::Fault;
 
-use crate::faults::internal;
-use crate::{account, budget, ca, demo, draws, extend, job, jobs, plan, predict, refit, rehearse, report, submit, verify_ledger};
+use crate::faults::{internal, wrong_options};
+use crate::{
+    account, budget, ca, check, demo, describe, draws, errors, extend, job, jobs, plan, predict, refit, rehearse, report, submit,
+    verify_ledger,
+};
 
 const ABOUT: &str = "One Bayesian posterior from several data owners who never reveal their records";
 
@@ -52,14 +55,16 @@ struct Cli {
 enum Command {
     Demo(demo::DemoArgs),
     Job(job::FormulaArgs),
+    Describe(describe::DescribeArgs),
     Plan(plan::PlanArgs),
     Rehearse(rehearse::RehearseArgs),
+    Check(check::CheckArgs),
     Account(account::AccountArgs),
     Submit(submit::SubmitArgs),
     Budget(budget::BudgetArgs),
     Jobs(jobs::JobsArgs),
     /// Follow a job until it has ended, then print its result
-    Watch(jobs::ResultArgs),
+    Watch(jobs::WatchArgs),
     /// End a job; the draws made so far are kept and summarised
     Cancel(jobs::JobArgs),
     /// Print the result of an ended job: posterior, diagnostics, privacy spent
@@ -70,13 +75,15 @@ enum Command {
     Draws(draws::DrawsArgs),
     Report(report::ReportArgs),
     VerifyLedger(verify_ledger::VerifyLedgerArgs),
+    Errors(errors::ErrorsArgs),
     Ca(ca::CaArgs),
 }
 
-/// Parses `args` and runs the command.
-pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
+/// Parses `args` and runs the command; `json` makes a fault of a wrong command line.
+pub(crate) fn run(args: Vec<OsString>, json: bool) -> Result<ExitCode, Fault> {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
+        Err(error) if json && error.use_stderr() => return Err(wrong_options(&error)),
         Err(error) => {
             // Help and version are "errors" with code 0; a closed pipe while printing them is harmless.
             let _ = error.print();
@@ -86,8 +93,10 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
     match cli.command {
         Command::Demo(args) => block_on(demo::run(args)),
         Command::Job(args) => job::run(&args),
+        Command::Describe(args) => describe::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Rehearse(args) => rehearse::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Account(args) => account::run(&args),
         Command::Submit(args) => block_on(submit::run(args)),
         Command::Budget(args) => block_on(budget::run(args)),
@@ -100,6 +109,7 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
         Command::Predict(args) => block_on(predict::run(args)),
         Command::Draws(args) => block_on(draws::run(args)),
         Command::Report(args) => block_on(report::run(args)),
+        Command::Errors(args) => errors::run(&args),
         Command::VerifyLedger(args) => verify_ledger::run(&args),
         Command::Ca(args) => ca::run(args),
     }

@@ -23,6 +23,24 @@ pub(crate) struct Connection {
     pub(crate) identity: PathBuf,
 }
 
+/// [`Connection`] of a command that needs none with `--from`.
+#[derive(Args, Clone)]
+pub(crate) struct OptionalConnection {
+    /// The coordinator's address, https://HOST or https://HOST:PORT
+    #[arg(long, value_name = "URL", env = "CONCLAVE_COORDINATOR", required_unless_present = "from")]
+    coordinator: Option<String>,
+    /// Your identity folder, with certificate.pem, key.pem and ca.pem (see `conclave ca --help`)
+    #[arg(long, value_name = "DIR", env = "CONCLAVE_IDENTITY", required_unless_present = "from")]
+    identity: Option<PathBuf>,
+}
+
+impl OptionalConnection {
+    /// Returns the connection, if both options are given.
+    pub(crate) fn given(self) -> Option<Connection> {
+        Some(Connection { coordinator: self.coordinator?, identity: self.identity? })
+    }
+}
+
 impl Connection {
     /// Dials the coordinator as the analyst of the identity folder.
     pub(crate) async fn open(&self) -> Result<JobsClient<Channel>, Fault> {

@@ -1,7 +1,6 @@
 //! A job that has ended: its result, its file, and its draws.
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
 
 use conclave_common::job::JobSpec;
 use conclave_draws::Draws;
@@ -16,6 +15,7 @@ use crate::draws::fetch;
 use crate::faults::{failure, internal, refused};
 use crate::result::read;
 use crate::signed_job;
+use crate::temporary::TemporaryFolder;
 
 /// A job that has ended with draws.
 pub(crate) struct FetchedJob {
@@ -55,8 +55,8 @@ pub(crate) async fn fetch_spec(client: &JobsClient<Channel>, job: &str) -> Resul
 /// Those of the coordinator and the file system; [`ErrorCode::NotFound`] if the coordinator holds no draws.
 pub(crate) async fn fetch_draws(client: &mut JobsClient<Channel>, job: &str) -> Result<Draws, Fault> {
     let folder = TemporaryFolder::create()?;
-    fetch(client, job, &folder.0).await?;
-    Draws::read(&folder.0)
+    fetch(client, job, folder.path()).await?;
+    Draws::read(folder.path())
 }
 
 /// Runs work until it is done or Ctrl-C interrupts it; what it holds is released either way.
@@ -90,53 +90,4 @@ pub(crate) fn result_of(status: &JobStatus, options: &str) -> Result<Value, Faul
             ),
         ),
     })
-}
-
-/// A folder that is removed with its content when it goes.
-struct TemporaryFolder(PathBuf);
-
-impl TemporaryFolder {
-    fn create() -> Result<Self, Fault> {
-        let base = std::env::temp_dir();
-        let named = |number: u32| base.join(format!("conclave-draws-{}-{number}", std::process::id()));
-        // Another process of this number may have been killed.
-        let mut folders = (0..100).map(named);
-        let made = folders.find(|folder| make_private(folder).is_ok());
-        made.map(Self).ok_or_else(|| internal(format!("no folder can be made in {}: set TMPDIR to another one", base.display())))
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Makes a new folder that only its owner may read.
-fn make_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_temporary_folder_is_its_owner_s_and_goes() {
-        let (one, other) = (TemporaryFolder::create().unwrap(), TemporaryFolder::create().unwrap());
-        assert_ne!(one.0, other.0);
-        std::fs::write(one.0.join("draw"), "1").unwrap();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            assert_eq!(std::fs::metadata(&one.0).unwrap().permissions().mode() & 0o777, 0o700);
-        }
-        let path = one.0.clone();
-        drop(one);
-        assert!(!path.exists() && other.0.exists());
-    }
 }

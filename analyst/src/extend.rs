@@ -12,6 +12,7 @@ use crate::client::Connection;
 use crate::faults::{input, refused};
 use crate::inadequate::AdequacyArgs;
 use crate::interval::IntervalArgs;
+use crate::progress::ProgressArgs;
 use crate::result::read;
 use crate::short_id::whole_id;
 use crate::signed_job;
@@ -60,6 +61,8 @@ pub(crate) struct ExtendArgs {
     interval: IntervalArgs,
     #[command(flatten)]
     adequacy: AdequacyArgs,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
 /// The fields of a run's object that describe its continuation.
@@ -85,6 +88,7 @@ pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
         json: args.json,
         level: args.interval.other(),
         adequacy: args.adequacy,
+        progress: args.progress.format,
     };
     submit_and_report(&mut client, &args.connection, text, &output).await
 }
@@ -103,11 +107,13 @@ fn continuation(status: &JobStatus, options: &str) -> Result<Continuation, Fault
         }
     }
     if status.result_json.is_empty() {
-        return Err(input(format!("job {job} made no draws to continue: submit it again")));
+        return Err(input(format!("job {job} made no draws to continue")).with_remedy("submit it again"));
     }
     let ended: Ended = read(&status.result_json)?;
-    let earlier =
-        || input(format!("job {job} ended under a version that stored no last states: submit it again with more draws"));
+    let earlier = || {
+        input(format!("job {job} ended under a version that stored no last states"))
+            .with_remedy("submit it again with more draws")
+    };
     if ended.stopped_by.as_deref() == Some("clip") {
         return Err(input(format!(
             "job {job} was stopped because its clip truncates too much: its chains target another posterior"

@@ -48,7 +48,8 @@ fn create(path: &Path, mode: u32, text: &str) -> Result<(), Fault> {
     let written = options.open(path).and_then(|mut file: File| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
     written.map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => {
-            Fault::new(ErrorCode::InvalidInput, format!("{} already exists: move it away first to replace it", path.display()))
+            let message = format!("{} already exists", path.display());
+            Fault::new(ErrorCode::InvalidInput, message).with_remedy("move it away first to replace it")
         }
         _ => Fault::of_file(path, "be written", &e),
     })

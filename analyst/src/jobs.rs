@@ -12,14 +12,14 @@ use conclave_pages::verdict::{Grade, state_words};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{JobRequest, JobStatus, ListRequest};
 use serde_json::json;
-use time::OffsetDateTime;
-use time::macros::format_description;
 
 use crate::client::Connection;
 use crate::faults::refused;
 use crate::inadequate::AdequacyArgs;
 use crate::interval::{IntervalArgs, at_level};
+use crate::job_status::as_json;
 use crate::output::{say, say_json};
+use crate::progress::{ProgressArgs, ProgressFormat};
 use crate::short_id::whole_id;
 use crate::submit::{Extent, ResultOptions, print_result, wait};
 
@@ -95,6 +95,15 @@ pub(crate) struct ResultArgs {
     all: bool,
 }
 
+/// A job that is followed to its end.
+#[derive(Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    result: ResultArgs,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
 impl JobArgs {
     /// Completes the job's id.
     ///
@@ -113,11 +122,13 @@ fn extent(json: bool, all: bool) -> Extent {
     }
 }
 
-pub(crate) async fn watch(args: ResultArgs) -> Result<ExitCode, Fault> {
+pub(crate) async fn watch(args: WatchArgs) -> Result<ExitCode, Fault> {
+    let WatchArgs { result: args, progress } = args;
     let JobArgs { job, connection, json } = args.of.with_whole_id().await?;
     let mut client = connection.open().await?;
     let (options, extent) = (connection.options(), extent(json, args.all));
-    let output = ResultOptions { options: &options, extent, level: args.interval.other(), adequacy: args.adequacy };
+    let (level, adequacy) = (args.interval.other(), args.adequacy);
+    let output = ResultOptions { options: &options, extent, level, adequacy, progress: progress.format };
     wait(&mut client, &job, &output).await
 }
 
@@ -157,52 +168,9 @@ pub(crate) async fn summary(args: ResultArgs) -> Result<ExitCode, Fault> {
     }
     let status = at_level(&mut client, status, interval.other()).await?;
     let options = args.connection.options();
-    let output = ResultOptions { options: &options, extent: extent(args.json, all), level: None, adequacy };
+    let (extent, progress) = (extent(args.json, all), ProgressFormat::default());
+    let output = ResultOptions { options: &options, extent, level: None, adequacy, progress };
     let ended = print_result(&status, &output)?;
     // Printing a cancelled job's result is a success.
     Ok(if status.state == "cancelled" { ExitCode::SUCCESS } else { ended })
-}
-
-/// Converts a job's state to JSON; the keys are those of `JobStatus` on the wire.
-fn as_json(job: &JobStatus) -> serde_json::Value {
-    json!({
-        "job": job.job,
-        "name": job.name,
-        "analyst": job.analyst,
-        "state": job.state,
-        "verdict": Grade::parse(&job.verdict).map(Grade::words),
-        "phase": job.phase,
-        "iterations": job.iteration,
-        "chains": job.chains,
-        "draws": job.draws,
-        "draws_asked": job.draws_asked,
-        "acceptance_rate": job.acceptance_rate,
-        "seconds": job.seconds,
-        "place": (job.place > 0).then_some(job.place),
-        "waiting_for": job.waiting_for,
-        "waiting_since": (job.waiting_since_unix_ms > 0).then(|| moment(job.waiting_since_unix_ms)),
-        "awaiting_consent": job.awaiting_consent,
-        "waiting_reason": job.waiting_reason,
-        "error_code": job.error_code,
-        "error": job.error,
-        "submitted": moment(job.submitted_unix_ms),
-    })
-}
-
-/// Formats a time in UTC, to the second, as the JSON objects have it.
-fn moment(unix_ms: i64) -> String {
-    let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
-    OffsetDateTime::from_unix_timestamp(unix_ms / 1000).ok().and_then(|time| time.format(format).ok()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_utc() {
-        assert_eq!(moment(0), "1970-01-01 00:00:00");
-        assert_eq!(moment(1_700_000_000_123), "2023-11-14 22:13:20");
-        assert_eq!(moment(i64::MAX), "");
-    }
 }

@@ -7,11 +7,14 @@
 mod account;
 mod budget;
 mod ca;
+mod check;
 mod cli;
 mod client;
 mod demo;
+mod describe;
 mod draws;
 mod ended;
+mod errors;
 mod extend;
 mod faults;
 mod files;
@@ -19,10 +22,14 @@ mod follow;
 mod inadequate;
 mod interval;
 mod job;
+mod job_status;
 mod jobs;
 mod output;
 mod plan;
 mod predict;
+mod progress;
+mod raw_table;
+mod records;
 mod refit;
 mod rehearse;
 mod report;
@@ -30,6 +37,7 @@ mod result;
 mod short_id;
 mod signed_job;
 mod submit;
+mod temporary;
 mod verify_ledger;
 
 use std::ffi::OsString;
@@ -37,7 +45,9 @@ use std::process::ExitCode;
 
 use conclave_proto::error::Fault;
 
+use crate::faults::{as_json, wants_json};
 use crate::output::note;
+use crate::progress::print as print_event;
 
 /// Runs the command line in `args`, the program's name first, and returns the exit code: 0 success, 2 invalid input, 3
 /// refused by policy or budget, 4 a party or the coordinator is unreachable, 1 anything else.
@@ -56,15 +66,22 @@ where
             conclave_coordinator::cli_main(std::iter::once(name).chain(rest()))
         }
         Some("__party") => conclave_party::cli_main(rest()),
-        _ => match cli::run(args) {
-            Ok(code) => code,
-            Err(fault) => print_fault(&fault),
-        },
+        _ => {
+            let json = wants_json(&args);
+            match cli::run(args, json) {
+                Ok(code) => code,
+                Err(fault) => print_fault(&fault, json),
+            }
+        }
     }
 }
 
-fn print_fault(fault: &Fault) -> ExitCode {
-    note!("conclave: {fault}");
+fn print_fault(fault: &Fault, json: bool) -> ExitCode {
+    if json {
+        print_event("error", as_json(fault))
+    } else {
+        note!("conclave: {fault}")
+    }
     ExitCode::from(fault.code.exit_code())
 }
 

@@ -23,10 +23,8 @@ pub(crate) async fn whole_id(connection: &Connection, job: &str) -> Result<Strin
 fn choose(start: &str, jobs: &[String]) -> Result<String, Fault> {
     match short_id::choose(start, jobs.iter().map(String::as_str)) {
         Ok(one) => Ok(one.to_owned()),
-        Err(NoMatch::Unknown) => Err(Fault::new(
-            ErrorCode::NotFound,
-            format!("you have no job whose id begins with {start:?}: `conclave jobs` lists them"),
-        )),
+        Err(NoMatch::Unknown) => Err(Fault::new(ErrorCode::NotFound, format!("you have no job whose id begins with {start:?}"))
+            .with_remedy("`conclave jobs` lists them")),
         Err(NoMatch::Several(which)) => Err(input(which)),
     }
 }

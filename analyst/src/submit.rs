@@ -26,6 +26,7 @@ use crate::inadequate::AdequacyArgs;
 use crate::interval::{IntervalArgs, at_level};
 use crate::job::Overrides;
 use crate::output::{note, say, say_json};
+use crate::progress::{self, ProgressArgs, ProgressFormat};
 use crate::result::RunResult;
 
 /// Submit a job, and wait for its result with --wait
@@ -56,14 +57,22 @@ pub(crate) struct SubmitArgs {
     interval: IntervalArgs,
     #[command(flatten)]
     adequacy: AdequacyArgs,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
 pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
     let text = complete(args.overrides.apply(files::read(&args.job)?)?, &args.job)?;
     let text = if args.anyway { forced(text)? } else { text };
     let mut client = args.connection.open().await?;
-    let output =
-        OutputOptions { extends: None, wait: args.wait, json: args.json, level: args.interval.other(), adequacy: args.adequacy };
+    let output = OutputOptions {
+        extends: None,
+        wait: args.wait,
+        json: args.json,
+        level: args.interval.other(),
+        adequacy: args.adequacy,
+        progress: args.progress.format,
+    };
     submit_and_report(&mut client, &args.connection, text, &output).await
 }
 
@@ -79,6 +88,8 @@ pub(crate) struct OutputOptions<'a> {
     pub(crate) level: Option<Level>,
     /// Exit code of a result without an adequate answer.
     pub(crate) adequacy: AdequacyArgs,
+    /// Format of the progress until the job has ended.
+    pub(crate) progress: ProgressFormat,
 }
 
 /// Submits a job and prints its id at once or its result once it has ended.
@@ -96,10 +107,13 @@ pub(crate) async fn submit_and_report(
     let options = connection.options();
     if output.wait {
         let extension = output.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();
-        note!("Submitted job {job}{extension}.");
-        let OutputOptions { json, level, adequacy, .. } = *output;
+        match output.progress {
+            ProgressFormat::Text => note!("Submitted job {job}{extension}."),
+            ProgressFormat::Json => progress::print("submitted", json!({ "job": job })),
+        }
+        let OutputOptions { json, level, adequacy, progress: format, .. } = *output;
         let extent = if json { Extent::Json } else { Extent::Screen };
-        return wait(client, &job, &ResultOptions { options: &options, extent, level, adequacy }).await;
+        return wait(client, &job, &ResultOptions { options: &options, extent, level, adequacy, progress: format }).await;
     }
     if output.json {
         let object = match output.extends {
@@ -184,13 +198,15 @@ pub(crate) struct ResultOptions<'a> {
     pub(crate) level: Option<Level>,
     /// Exit code of a result without an adequate answer.
     pub(crate) adequacy: AdequacyArgs,
+    /// Format of the progress until the job has ended.
+    pub(crate) progress: ProgressFormat,
 }
 
 /// Follows a job to its end and prints its result. Ctrl-C ends the watching, not the job.
 pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, output: &ResultOptions<'_>) -> Result<ExitCode, Fault> {
     let options = output.options;
     let status = tokio::select! {
-        status = follow(client, job) => status?,
+        status = follow(client, job, output.progress) => status?,
         _ = tokio::signal::ctrl_c() => {
             note!(
                 "\nThe job continues to run. To follow it again or to end it:\n  conclave watch {job}{options}\n  \
@@ -298,7 +314,13 @@ mod tests {
 
     #[test]
     fn a_failed_job_exits_by_its_code() {
-        let output = ResultOptions { options: "", extent: Extent::Json, level: None, adequacy: AdequacyArgs::default() };
+        let output = ResultOptions {
+            options: "",
+            extent: Extent::Json,
+            level: None,
+            adequacy: AdequacyArgs::default(),
+            progress: ProgressFormat::Text,
+        };
         for (code, exit) in [("invalid_input", 2), ("budget", 3), ("unreachable", 4), ("", 1)] {
             let status = JobStatus { state: "failed".to_owned(), error_code: code.to_owned(), ..JobStatus::default() };
             assert_eq!(print_result(&status, &output).unwrap_err().code.exit_code(), exit);

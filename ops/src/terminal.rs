@@ -44,6 +44,11 @@ pub fn print_error(words: &dyn Display) {
     let _ = writeln!(io::stderr().lock(), "{}", text::lines(&words.to_string()));
 }
 
+/// Prints one JSON value and a line break on standard error, escaped as [`print_json`] does. A failure is ignored.
+pub fn print_json_error(value: &dyn Display) {
+    let _ = writeln!(io::stderr().lock(), "{}", text::json(&value.to_string()));
+}
+
 /// Prints a prompt on standard error without a line break, so that the answer follows on the same line.
 ///
 /// # Errors

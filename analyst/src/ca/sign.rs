@@ -86,10 +86,8 @@ pub(super) fn sign(args: &SignArgs) -> Result<(), Fault> {
 fn check_place(args: &SignArgs, out: &Path, requested: &RequestedIdentity, authority: &KeyedPem) -> Result<(), Fault> {
     let (certificate, ca_path, key) = (out.join(CERTIFICATE), out.join(CA), out.join(KEY));
     if ca_path.exists() && !ca::fingerprints(&files::read(&ca_path)?)?.is_superset(&ca::fingerprints(&authority.pem)?) {
-        return Err(input(format!(
-            "{} is another CA's certificate: choose a folder of this consortium with --out",
-            ca_path.display()
-        )));
+        return Err(input(format!("{} is another CA's certificate", ca_path.display()))
+            .with_remedy("choose a folder of this consortium with --out"));
     }
     if !certificate.exists() {
         return Ok(());

@@ -19,6 +19,7 @@ use crate::files;
 use crate::follow::follow;
 use crate::interval::at_level;
 use crate::output::{note, say, say_json};
+use crate::progress::ProgressFormat;
 use crate::result::RunResult;
 use crate::submit::{read_job, submit};
 
@@ -76,7 +77,7 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
         let mut client = connection.open().await?;
         let job = submit(&mut client, &connection.identity()?, read_job(&folder.job())?).await?;
         note!("Job {job}: at most epsilon = {} at each party.", args.epsilon);
-        let status = follow(&mut client, &job).await?;
+        let status = follow(&mut client, &job, ProgressFormat::Text).await?;
         at_level(&mut client, status, args.interval.other()).await
     };
     let status = tokio::select! {

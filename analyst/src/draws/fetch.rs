@@ -16,7 +16,9 @@ use crate::files;
 pub(crate) async fn fetch(client: &mut JobsClient<Channel>, job: &str, folder: &Path) -> Result<(u64, u64), Fault> {
     let mut chunks = client.draws(JobRequest { job: job.to_owned() }).await.map_err(refused)?.into_inner();
     if !files::is_vacant(folder)? {
-        return Err(input(format!("{} is left over from an interrupted fetch: remove it and try again", folder.display())));
+        return Err(
+            input(format!("{} is left over from an interrupted fetch", folder.display())).with_remedy("remove it and try again")
+        );
     }
     let mut store = FetchedStore::new(folder)?;
     while let Some(chunk) = chunks.message().await.map_err(refused)? {

@@ -1,6 +1,8 @@
 //! Follows a job to its end: reads the stream of statuses, shows progress, and reconnects after a broken connection.
 
 mod chain_table;
+mod json_lines;
+mod observer;
 mod pace;
 mod screen;
 mod stream;

@@ -15,7 +15,7 @@ const WINDOW: f64 = 30.0;
 pub(super) const HISTORY: usize = 24;
 const SPACING: f64 = 2.0;
 
-pub(super) struct RunHistory {
+pub(crate) struct RunHistory {
     begun: Instant,
     pace: Pace,
     /// The job's delta, if its file is available: without it epsilon can't be projected.
@@ -31,7 +31,7 @@ pub(super) struct RunHistory {
 
 impl RunHistory {
     /// Returns an empty history; `source` is the job's file.
-    pub(super) fn new(source: Option<&str>) -> Self {
+    pub(crate) fn new(source: Option<&str>) -> Self {
         let spec = source.and_then(|text| JobSpec::parse(text).ok());
         let delta = spec.as_ref().map(|spec| spec.privacy.budget.delta);
         Self {
@@ -48,7 +48,7 @@ impl RunHistory {
     }
 
     /// Returns how far the kept draws are from the job's own target; `None` for a job without one, or before its sampling.
-    pub(super) fn target(&self, status: &JobStatus, traces: &TracesReply) -> Option<Target> {
+    pub(crate) fn target(&self, status: &JobStatus, traces: &TracesReply) -> Option<Target> {
         let until = self.until.filter(|_| status.state == "running" && status.phase == "sampling")?;
         let known =
             |figure: &Option<ParameterFigure>| figure.as_ref().filter(|_| !traces.warmup).map_or(f64::NAN, |figure| figure.value);
@@ -95,8 +95,23 @@ impl RunHistory {
         text
     }
 
+    /// Returns the recent rounds per second, if known.
+    pub(crate) fn rounds_per_second(&self) -> Option<f64> {
+        self.pace.rounds_per_second()
+    }
+
+    /// Returns the seconds to the end, if they can be forecast.
+    pub(crate) fn seconds_left(&self) -> Option<f64> {
+        self.forecast.as_ref().map(|forecast| forecast.seconds_left)
+    }
+
+    /// Returns the index of the party whose budget is forecast to end the job.
+    pub(crate) fn ended_by(&self) -> Option<usize> {
+        self.forecast.as_ref().and_then(|forecast| forecast.ended_by)
+    }
+
     /// Returns the epsilon that a party will have spent at the end, if it can be projected.
-    pub(super) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
+    pub(crate) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
         let delta = self.delta?;
         self.forecast.as_ref()?.epsilon_at_end(party, |mu| gaussian_dp::epsilon(mu, delta))
     }

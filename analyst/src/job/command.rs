@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_proto::error::Fault;
+use serde_json::json;
 
 use super::text::{Outline, job_file};
 use crate::faults::input;
 use crate::files;
-use crate::output::{note, say};
+use crate::output::{note, say, say_json};
 
 /// Write a job file from a regression formula
 ///
@@ -69,6 +70,9 @@ pub(crate) struct FormulaArgs {
     /// Write a new file instead of printing the job
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Print one JSON object: the job's text and the names of its parameters
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(args: &FormulaArgs) -> Result<ExitCode, Fault> {
@@ -76,6 +80,11 @@ pub(crate) fn run(args: &FormulaArgs) -> Result<ExitCode, Fault> {
     let FormulaArgs { formula, family, parties, name, df, epsilon, delta, records, .. } = args;
     let outline = Outline { name, parties, formula, family, df: *df, epsilon: *epsilon, delta: *delta, records: *records };
     let (text, parameters) = job_file(&outline, &file).map_err(|fault| input(fault.in_file(&args.columns)))?;
+    if args.json {
+        args.output.as_deref().map_or(Ok(()), |path| files::write_new(path, &text))?;
+        say_json(&json!({ "job": text, "parameters": parameters }));
+        return Ok(ExitCode::SUCCESS);
+    }
     let first = if records.is_none() { ", after an estimate of the records under [plan]" } else { "" };
     let next = match &args.output {
         Some(path) => {

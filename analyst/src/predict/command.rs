@@ -57,8 +57,8 @@ pub(crate) struct PredictArgs {
     /// A row of covariates; may be given several times. Quote a value that contains a comma: ward="a, b"
     #[arg(long, value_name = "COLUMN=VALUE, …")]
     at: Vec<String>,
-    /// CSV file of rows, after those of --at
-    #[arg(long, value_name = "FILE.csv")]
+    /// CSV file or folder of raw columns with rows, after those of --at
+    #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Predict at this party of a job with parameters by party
     #[arg(long, value_name = "PARTY", conflicts_with = "new_party")]
@@ -90,7 +90,7 @@ pub(crate) struct PredictArgs {
 
 pub(crate) async fn run(args: PredictArgs) -> Result<ExitCode, Fault> {
     if let Some(out) = args.out.as_ref().filter(|out| out.exists()) {
-        return Err(input(format!("{} already exists: choose another path", out.display())));
+        return Err(input(format!("{} already exists", out.display())).with_remedy("choose another path"));
     }
     let request = Request {
         tables: rows::tables(&args.at, args.data.as_deref())?,

@@ -6,6 +6,7 @@ use conclave_predict::{Table, TableRow, parse_at};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use crate::faults::input;
+use crate::raw_table::RawTable;
 
 /// Reads the rows of `--at`, then those of `--data`.
 pub(super) fn tables(at: &[String], data: Option<&Path>) -> Result<Vec<Table>, Fault> {
@@ -14,7 +15,18 @@ pub(super) fn tables(at: &[String], data: Option<&Path>) -> Result<Vec<Table>, F
         let table = parse_at(text).map_err(|e| input(option(e.to_string())))?;
         Ok(Table { place: option(table.place), ..table })
     });
-    parsed.chain(data.map(file)).collect()
+    parsed.chain(data.map(|path| if path.is_dir() { folder(path) } else { file(path) })).collect()
+}
+
+/// Reads a folder of raw columns.
+fn folder(path: &Path) -> Result<Table, Fault> {
+    let table = RawTable::read(path)?;
+    let row = |row: usize| TableRow {
+        place: format!(" row {}", row + 1),
+        texts: table.columns.iter().map(|column| column.text(row)).collect(),
+    };
+    let names = table.columns.iter().map(|column| column.name.clone()).collect();
+    Ok(Table { place: path.display().to_string(), names, rows: (0..table.rows).map(row).collect(), only_columns: false })
 }
 
 /// Reads a CSV file with a header.

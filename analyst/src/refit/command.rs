@@ -95,7 +95,7 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     if let Some(out) = &args.out
         && !files::is_vacant(out)?
     {
-        return Err(input(format!("{} is not empty: choose a new folder", out.display())));
+        return Err(input(format!("{} is not empty", out.display())).with_remedy("choose a new folder"));
     }
     let job = fetch(&args.from.connection, &args.from.job).await?;
     let refit = Refit {

@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use conclave_common::job::JobSpec;
-use conclave_common::schema::ColumnSpec;
 use conclave_ops::terminal;
-use conclave_party::screening::{screen_columns, screen_job};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::ModelData;
 use conclave_proto::error::Fault;
-use conclave_vault::data::{BadRows, DataConfig, Format, Memory};
-use conclave_vault::data::{DataError, Shard, bind};
+use conclave_vault::data::bind;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
+use super::progress::Progress;
 use super::run::rehearse;
 use crate::faults::{input, internal};
 use crate::files;
 use crate::output::{say, say_json};
+use crate::progress::ProgressArgs;
+use crate::records;
 use crate::result::RunResult as ShownResult;
 use crate::submit::read_job;
 
@@ -38,8 +38,8 @@ pub(crate) struct RehearseArgs {
     /// The job file
     #[arg(value_name = "JOB.toml")]
     job: PathBuf,
-    /// A party's records, .csv or .parquet; one for each party, in the job's order
-    #[arg(long, required = true, value_name = "FILE")]
+    /// A party's records: a .csv or .parquet file, or a folder of raw columns; one for each party, in the job's order
+    #[arg(long, required = true, value_name = "PATH")]
     data: Vec<PathBuf>,
     /// Treat rows with a missing, non-numeric or non-finite value as inert (counted, contributing zero), as a party's bad_rows =
     /// "drop" does, instead of stopping at the first; the job must set incomplete_rows = true
@@ -54,6 +54,8 @@ pub(crate) struct RehearseArgs {
     /// Seed of the noise, for a repeatable run [default: the system's random generator]
     #[arg(long, value_name = "N")]
     noise_seed: Option<u64>,
+    #[command(flatten)]
+    progress: ProgressArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -65,10 +67,8 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     spec.sampler.force |= args.anyway;
     if args.data.len() != spec.parties.len() {
         let (got, parties) = (args.data.len(), spec.parties.join(", "));
-        return Err(input(format!(
-            "{got} --data options for {} parties ({parties}): give one file for each",
-            spec.parties.len()
-        )));
+        return Err(input(format!("{got} --data options for {} parties ({parties})", spec.parties.len()))
+            .with_remedy("give one file for each"));
     }
     let shards = args.data.iter().map(|path| shard(path, &spec, args.drop_bad_rows)).collect::<Result<Vec<_>, _>>()?;
     let rng = match args.noise_seed {
@@ -78,9 +78,12 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     if let Some(out) = &args.out
         && !files::is_vacant(out)?
     {
-        return Err(input(format!("{} is not empty: choose a new folder", out.display())));
+        return Err(input(format!("{} is not empty", out.display())).with_remedy("choose a new folder"));
     }
-    let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?)?;
+    let mut progress = Progress::new(spec.draws_asked(), args.progress.format);
+    let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?, &mut |state| progress.show(state));
+    progress.finish();
+    let rehearsed = rehearsed?;
     let json = serde_json::to_string(&rehearsed).map_err(|e| internal(e.to_string()))?;
     if args.json {
         say_json(&json);
@@ -96,38 +99,16 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
 
 /// Loads a party's records as the party itself would.
 fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyUnit), Fault> {
-    let used = spec.model.columns();
-    let levels =
-        spec.columns.iter().filter(|(name, column)| used.contains(&name.as_str()) && matches!(column, ColumnSpec::Levels(_)));
-    let levels = levels.map(|(name, _)| name);
-    let config = DataConfig {
-        path: path.to_owned(),
-        format: Format::default(),
-        bad_rows: if drop { BadRows::Drop } else { BadRows::Stop },
-        text: levels.cloned().collect(),
-        person: None,
-        unit: PrivacyUnit::default(),
-        memory: Memory::default(),
-        snapshot: std::env::temp_dir(),
-    };
-    let needed: Vec<String> = spec.model.columns().into_iter().map(str::to_owned).collect();
-    if drop && !spec.spares_inert_rows() {
-        let why = "the job does not allow for unusable rows: write incomplete_rows = true under [model], as required by a party \
-                   whose bad_rows is \"drop\"";
-        return Err(input(why.to_owned()));
-    }
-    let unusable = |e: DataError| input(e.to_string());
-    let shard = Arc::new(Shard::load(&config, Some(&needed)).map_err(unusable)?);
+    let shard = records::load(path, spec, drop)?;
     // Printed on standard error, outside the rehearsal's object: the object is passed on, and warnings concern single files.
-    let concerns = screen_columns(&shard, Some(spec)).map_err(unusable)?.into_iter();
-    for concern in concerns.chain(screen_job(&shard, spec).map_err(unusable)?) {
+    for concern in records::concerns(&shard, spec)? {
         if concern.grave {
             return Err(input(format!("{}: {concern}", path.display())));
         }
         terminal::print_error(&format_args!("warning: {}: {concern}", path.display()));
     }
     let data = bind(&shard, spec).map_err(|e| input(format!("{}: {e}", path.display())))?;
-    Ok((data, config.unit))
+    Ok((data, PrivacyUnit::default()))
 }
 
 /// Returns a flag that Ctrl-C sets.

@@ -54,7 +54,7 @@ pub(crate) struct ReportArgs {
 
 pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     if args.out.exists() {
-        return Err(input(format!("{} already exists: choose another path", args.out.display())));
+        return Err(input(format!("{} already exists", args.out.display())).with_remedy("choose another path"));
     }
     let args = ReportArgs { from: args.from.with_whole_id().await?, ..args };
     let mut client = args.from.connection.open().await?;
@@ -71,10 +71,8 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     let units = Units::new(&args.per, &spec)?;
     let partial = partial_name(&args.out);
     if partial.exists() {
-        return Err(input(format!(
-            "{} already exists, and the report's draws would be fetched there: move it away",
-            partial.display()
-        )));
+        return Err(input(format!("{} already exists, and the report's draws would be fetched there", partial.display()))
+            .with_remedy("move it away"));
     }
     let fetched = fetch(&mut client, &args.from.job, &partial).await;
     let draws = read(&partial, fetched)?;

@@ -1,0 +1,4 @@
+library(testthat)
+library(conclave)
+
+test_check("conclave")
