@@ -13,9 +13,12 @@ use serde_json::json;
 use crate::faults::input;
 use crate::output::show;
 
+mod paper;
+mod renyi;
 mod subsampled;
 mod subsampled_args;
 
+use paper::Paper;
 use subsampled_args::SubsampledArgs;
 
 /// Account for privacy: the total cost of queries, or the mu that a budget buys
@@ -25,6 +28,7 @@ use subsampled_args::SubsampledArgs;
 /// discrete noise.
 ///
 /// With --subsampled it accounts for blocks of subsampled releases, each of a secret random sample of the rows or persons.
+/// With --paper it prints a paper's own bound beside the accounting that ledgers use.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  conclave account --queries 0.01x4195 --delta 1e-6\n  \
     conclave account --queries 0.05x100 --queries 0.1x50 --delta 1e-6 --json\n  \
@@ -33,8 +37,10 @@ use subsampled_args::SubsampledArgs;
     conclave account --subsampled --batch 1000 --records 1e6 --noise-multiplier 31.6 \\\n      \
     --releases 5000 --delta 1e-6\n  \
     conclave account --subsampled --probability 0.01 --sensitivity 2 --noise 4 --releases 10000 \\\n      \
-    --blocks 20 --adjacency add-remove --delta 1e-6 --reserve 1e-7 --json")]
-#[command(group = ArgGroup::new("what").required(true).args(["queries", "epsilon", "ops", "subsampled"]))]
+    --blocks 20 --adjacency add-remove --delta 1e-6 --reserve 1e-7 --json\n  \
+    conclave account --paper heikkila --batch 1000 --records 1e6 --releases 5000 --delta 1e-6")]
+#[command(group = ArgGroup::new("what").required(true).args(["queries", "epsilon", "ops", "subsampled", "paper"]))]
+#[command(group = ArgGroup::new("tests").args(["subsampled", "paper"]))]
 pub(crate) struct AccountArgs {
     /// COUNT releases that cost MU each, such as 0.01x4195; may be given several times
     #[arg(long, value_name = "MUxCOUNT")]
@@ -46,6 +52,9 @@ pub(crate) struct AccountArgs {
     /// algorithm = "ops"
     #[arg(long, value_name = "R")]
     ops: Option<f64>,
+    /// The bound by which a paper counts its own algorithm; no ledger charges by it
+    #[arg(long, value_name = "PAPER")]
+    paper: Option<Paper>,
     /// Delta of the budget, such as 1e-6
     #[arg(long, value_name = "D")]
     delta: f64,
@@ -95,6 +104,9 @@ const MAX_DELTA: f64 = 0.5;
 pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
     if !(args.delta > 0.0 && args.delta <= MAX_DELTA) {
         return Err(input(format!("--delta is {}: give a number above 0 and at most {MAX_DELTA}", args.delta)));
+    }
+    if args.paper == Some(Paper::Heikkila) {
+        return paper::run(&args.subsampled, args.delta, args.json);
     }
     if args.subsampled.is_requested()? {
         return subsampled::run(&args.subsampled, args.delta, args.json);
@@ -180,7 +192,15 @@ mod tests {
         for (delta, taken) in [(0.5, true), (0.500_001, false), (0.99, false), (1.0, false), (0.0, false), (f64::NAN, false)] {
             for epsilon in [None, Some(1.0)] {
                 let queries = if epsilon.is_some() { Vec::new() } else { vec!["0.01x40".parse().unwrap()] };
-                let done = run(&AccountArgs { queries, epsilon, ops: None, delta, json: true, subsampled: Default::default() });
+                let done = run(&AccountArgs {
+                    queries,
+                    epsilon,
+                    ops: None,
+                    paper: None,
+                    delta,
+                    json: true,
+                    subsampled: Default::default(),
+                });
                 assert_eq!(done.is_ok(), taken, "{delta} {epsilon:?}");
                 assert!(
                     done.err().is_none_or(|fault| fault.code == conclave_proto::error::ErrorCode::InvalidInput

@@ -6,7 +6,9 @@ import random
 import statistics
 import tempfile
 
+import heikkila_figures
 import svg
+from heikkila_text import TEXT
 from runs import Refused, rows_of, table, write
 
 RECORDS, OWNERS, TEMPERED, BOUND, EPSILON = 1_000_000, 10, 100, 8.0, 0.18
@@ -48,61 +50,6 @@ ROWS = [
     ("`barker`, guided, one chain, samples of a tenth", "barker", SAMPLES, 2.0, "clip = 4e-4\nblocks = 5", OURS),
     ("`penalty`, guided, four chains", "penalty", GUIDED, EPSILON, "", OURS),
 ]
-
-
-TEXT = """# Barker's test
-
-This page is for readers of the paper and for analysts who compare algorithms. Heikkilä, Jälkö, Dikmen & Honkela, *Differentially
-Private Markov Chain Monte Carlo* (2019): [`barker`](../../reference/algorithms/barker.md).
-
-**The paper's claim.** Barker's test decides by a log ratio with logistic noise; most of that noise can be the normal noise of privacy. The setting has samples
-of 1,000 of 1e6 records, a likelihood tempered to the weight of N0 = 100 and a random walk of variance .01. There 5,000 steps cost epsilon .499 at delta
-1e-6 by Theorem 2 and Corollary 2. Their draws look like those without privacy (figures 2 and 3, twenty runs).
-
-**The true price of their setting.** Each record's part of the ratio is bounded by 1000^(-1/2). The noise has a variance of at least 1 (C = 2, less a
-variance of the sample of at most 1).
-
-{prices}
-The first figure is the paper's, the second its theorem without the slack in its terms. The third is `epsilon_composed` of
-`conclave account --subsampled --probability .001 --noise-multiplier 31.62 --releases 5000 --delta 1e-6`. (A ledger, which has to charge ahead, counts
-slightly more.) The fourth adds `--adjacency add-remove`, and the fifth is that of `conclave account --queries`.
-
-The claim is some 35 times too large. The last line shows that the samples buy nothing: for the same noise of the ratio all records have the same low cost. The
-tempering makes it cheap: with the weight of 100 records a record moves the ratio by next to nothing.
-
-**Ours, at the same true epsilon or less.** Their mixture: 1e6 made-up records, ten owners, the likelihood to the power 1e-4 (N0 = 100), delta 1e-6, C = 2. Every owner adds a tenth of the noise's
-variance, so each pays ten times the μ² of one owner of all records. The posterior without privacy, by a grid: means ({means}), variances ({variances}).
-
-{table}
-*epsilon spent*: by any owner, in any run. *error*: root mean square over runs of the posterior mean less the exact one, in units of theta. *variance ratio*:
-the mean of the runs' variances over the exact one. *ESS*: the lesser bulk effective sample size of the two parameters, all chains, median of the runs; it is
-not computed for the chain without privacy.
-
-![Price, and errors against steps](heikkila.svg)
-
-Right, after their figure 3: the error of the mean of the first steps, with and without privacy. It is the root mean square over twenty runs of that mean less
-the exact mean, `theta_1` and `theta_2` together in units of their sds. (Theirs has the mean error against a chain without privacy. All chains here start
-near the mean, so the figure shows how slowly they move.)
-
-![Draws without privacy and with it](heikkila-draws.svg)
-
-After their figure 2: every fiftieth draw of the twenty runs without privacy, of the twenty with it, and about the same number of the guided chains of
-`penalty`.
-
-**What it shows.** The claim that privacy does not show in the draws holds, and so does its reason: at this tempering the noise is that of Barker's test. Neither
-chain learns much in 5,000 steps of .1. The posterior is a long, flat and narrow ridge, since (theta_1, theta_2) and (theta_1 + theta_2, -theta_2) are one
-mixture. A chain needs many steps from one end of it to the other: a single run of either estimates neither mean nor variance well. Guided steps of .24 and .48 have squared errors {ratio} times smaller, at {price} times
-the epsilon. The radii were chosen after trials of three.
-
-Samples buy no privacy. A job here pays for them ahead, in blocks whose releases all have one bound and no public centre. With samples of 1,000 none of the
-budgets above holds a block. (The noise of such a small sum lies near the lattice of the released integers, where each draw has a least price, and the
-program says so before it asks anything.) With a tenth of all records, one chain of 2,000 steps pays more than four chains that read all of them. It has
-the greatest error. Its radii are measured: .44 sds given the other parameter.
-
-**A better algorithm.** `penalty`, on the same queries to the owners at the same price. Its law is the posterior itself, where that of `barker` at C = 2 has a
-variance .6% too large for short steps. Take `barker` to reproduce the paper, or over samples where reading all records at every step takes too long. All but
-the samples are within epsilon .18 for each of ten owners, under the .499 that the paper claims for one: [which algorithm](README.md#which-algorithm).
-"""
 
 
 def records(seed=123):
@@ -179,12 +126,6 @@ def cells(results, mean, variance):
 def spent(results):
     """Returns the largest epsilon spent by any owner in any run."""
     return max(party["epsilon_spent"] for result in results if not isinstance(result, Refused) for party in result["parties"])
-
-
-def squared_error(results, mean, variance):
-    """Returns the squared error of posterior means, in units of their sds."""
-    rows = [rows_of(result, original=True) for result in results if not isinstance(result, Refused)]
-    return statistics.fmean((row[name]["mean"] - mean[k]) ** 2 / variance[k] for row in rows for k, name in enumerate(NAMES))
 
 
 def effective(results):
@@ -301,11 +242,12 @@ def make(program, out, _data):
     headings = ["algorithm", "runs", "epsilon spent", "rounds", "acceptance", "error of mean 1", "error of mean 2", "variance ratio 1", "variance ratio 2", "ESS"]
     rows = [[WITHOUT, *cells_without(without, taken, mean, variance)], *([name, *cells(results[name], mean, variance)] for name, *_ in ROWS)]
     page = TEXT.format(
-        ratio=f"{squared_error(results[THEIR_CHAIN], mean, variance) / squared_error(results[ROWS[1][0]], mean, variance):,.0f}",
+        ratio=f"{effective(results[ROWS[1][0]]) / effective(results[THEIR_CHAIN]):,.0f}",
         price=f"{spent(results[ROWS[1][0]]) / spent(results[THEIR_CHAIN]):.1f}",
         means=", ".join(f"{value:.4f}" for value in mean),
         variances=", ".join(f"{value:.4f}" for value in variance),
         prices=table(["5,000 steps, delta 1e-6", "epsilon"], prices),
         table=table(headings, rows),
+        **heikkila_figures.words(program, out),
     )
     pathlib.Path(out / "heikkila.md").write_text(page, encoding="utf-8")

@@ -27,10 +27,13 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, help="folder of real data")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "docs/explanation/gallery")
     parser.add_argument("--workers", type=int, default=workers())
+    parser.add_argument("--kept", type=pathlib.Path, help="folder of results: runs that it has are not repeated; for one version of the program")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
+    if given.kept:
+        given.kept.mkdir(parents=True, exist_ok=True)
     for name in given.only.split(",") if given.only else PAGES:
-        program = Program(given.conclave, given.workers)
+        program = Program(given.conclave, given.workers, given.kept)
         try:
             PAGES[name].make(program, given.out, given.data)
         except Skipped as why:

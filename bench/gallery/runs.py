@@ -3,6 +3,7 @@
 import array
 import concurrent.futures
 import csv
+import hashlib
 import json
 import math
 import os
@@ -22,10 +23,11 @@ class Refused(Exception):
 
 
 class Program:
-    """The program, with the total seconds of its runs."""
+    """The program, with the total seconds of its runs. With `kept`, a folder, results of earlier runs of the same program on the same job, files and seed are
+    read from there."""
 
-    def __init__(self, path, workers):
-        self.path, self.workers, self.seconds = str(pathlib.Path(path).resolve()), workers, 0.0
+    def __init__(self, path, workers, kept=None):
+        self.path, self.workers, self.seconds, self.kept = str(pathlib.Path(path).resolve()), workers, 0.0, kept
 
     def account(self, *words):
         """Returns the output of `conclave account` as an object."""
@@ -35,6 +37,24 @@ class Program:
     def rehearse(self, job, files, seed, anyway=True, drawn=()):
         """Runs a job and returns its object. `files` are CSV files, one per party; `anyway` also runs jobs without an expected answer. The object
         includes the draws of the parameters `drawn` in the data's units, `draws[name][chain]`."""
+        if self.kept is None:
+            return self.run(job, files, seed, anyway, drawn)
+        place = self.kept / f"{fingerprint(job, files, seed, anyway, drawn)}.json"
+        if not place.exists():
+            try:
+                found = self.run(job, files, seed, anyway, drawn)
+            except Refused as refused:
+                found = {"refused": str(refused)}
+            partial = place.with_suffix(f".{os.getpid()}")
+            partial.write_text(json.dumps(found))
+            partial.rename(place)
+        found = json.loads(place.read_text())
+        if "refused" in found:
+            raise Refused(found["refused"])
+        return found
+
+    def run(self, job, files, seed, anyway, drawn):
+        """Runs `conclave rehearse`; see `rehearse`."""
         with tempfile.TemporaryDirectory() as folder:
             text = pathlib.Path(folder) / "job.toml"
             text.write_text(job)
@@ -74,6 +94,14 @@ class Program:
             found = list(pool.map(one, tasks))
         self.seconds += time.monotonic() - began
         return found
+
+
+def fingerprint(job, files, seed, anyway, drawn):
+    """Returns the name of a run: its job, the contents of its files, its seed and its options."""
+    digest = hashlib.sha256(json.dumps([job, seed, anyway, list(drawn)]).encode())
+    for file in files:
+        digest.update(hashlib.sha256(pathlib.Path(file).read_bytes()).digest())
+    return digest.hexdigest()[:32]
 
 
 def draws(path):
@@ -140,7 +168,7 @@ LEGEND = (
     "*epsilon spent*: by any owner, in any run. *error*: root mean square over parameters and runs of the posterior mean less the exact one without privacy,\n"
     "in posterior sds. *sd ratio*: the median of sd over the exact sd; for algorithms that release once it is above 1 by design, as the noise is in the\n"
     "posterior. *ESS*: the least bulk effective sample size of a parameter, all chains, median of the runs. *R-hat*: the greatest split R-hat. *rounds*:\n"
-    "messages to every owner.\n"
+    "messages to every owner. Runs of a cell differ in the noise; proposals and decisions follow the job's one seed.\n"
 )
 
 

@@ -130,6 +130,7 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
+    #[command(group = clap::ArgGroup::new("tests").args(["subsampled"]))]
     struct Line {
         #[command(flatten)]
         args: SubsampledArgs,

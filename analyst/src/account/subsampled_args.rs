@@ -29,44 +29,44 @@ pub(crate) struct SubsampledArgs {
     /// noise of S/Q on all rows costs as little or less, and sampling adds its own variance. The last line of the output compares
     /// the two.
     #[arg(long, requires = "releases")]
-    subsampled: bool,
+    pub(super) subsampled: bool,
     /// Sampling rate: the probability that a unit is in a release's sample; rounded up to a multiple of 2^-20
     #[arg(long, value_name = "Q", requires = "subsampled", conflicts_with_all = ["batch", "records"])]
-    probability: Option<f64>,
+    pub(super) probability: Option<f64>,
     /// Mean number of units in a sample: divided by --records, it gives the sampling rate
-    #[arg(long, value_name = "B", requires = "subsampled", requires = "records")]
-    batch: Option<f64>,
+    #[arg(long, value_name = "B", requires = "tests", requires = "records")]
+    pub(super) batch: Option<f64>,
     /// Number of units, which is public
-    #[arg(long, value_name = "N", requires = "subsampled", requires = "batch")]
-    records: Option<f64>,
+    #[arg(long, value_name = "N", requires = "tests", requires = "batch")]
+    pub(super) records: Option<f64>,
     /// Standard deviation of the noise as a multiple of the sensitivity, at least 0.667
     #[arg(long, value_name = "M", requires = "subsampled", conflicts_with_all = ["sensitivity", "noise"])]
-    noise_multiplier: Option<f64>,
+    pub(super) noise_multiplier: Option<f64>,
     /// Largest length (L2) of one unit's vector; under replacement the sum may change by twice this length
-    #[arg(long, value_name = "K", requires = "subsampled", requires = "noise")]
-    sensitivity: Option<f64>,
+    #[arg(long, value_name = "K", requires = "tests", requires = "noise")]
+    pub(super) sensitivity: Option<f64>,
     /// Standard deviation of the noise in each component
-    #[arg(long, value_name = "S", requires = "subsampled", requires = "sensitivity")]
-    noise: Option<f64>,
+    #[arg(long, value_name = "S", requires = "tests", requires = "sensitivity")]
+    pub(super) noise: Option<f64>,
     /// Total number of releases
-    #[arg(long, value_name = "T", requires = "subsampled")]
-    releases: Option<u64>,
+    #[arg(long, value_name = "T", requires = "tests")]
+    pub(super) releases: Option<u64>,
     /// Number of equal blocks that hold the releases [default: 1]
     #[arg(long, value_name = "COUNT", requires = "subsampled")]
-    blocks: Option<u64>,
+    pub(super) blocks: Option<u64>,
     /// Components of a release, each counted by ledgers as one draw of noise [default: 1]
     #[arg(long, value_name = "COUNT", requires = "subsampled")]
-    components: Option<u32>,
+    pub(super) components: Option<u32>,
     /// Part of delta held in reserve for all blocks, shared equally [default: a tenth of delta]
     #[arg(long, value_name = "D", requires = "subsampled")]
-    reserve: Option<f64>,
+    pub(super) reserve: Option<f64>,
     /// Neighbouring relation between data sets [default: replace]
     #[arg(long, value_name = "RELATION", requires = "subsampled")]
-    adjacency: Option<Neighbours>,
+    pub(super) adjacency: Option<Neighbours>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Neighbours {
+pub(super) enum Neighbours {
     /// Replace one unit by another
     Replace,
     /// Add or remove one unit
@@ -83,6 +83,16 @@ impl SubsampledArgs {
             return Err(input("options for samples, noise, releases, blocks and the reserve require --subsampled".to_owned()));
         }
         Ok(self.subsampled)
+    }
+
+    /// Returns true if only options are given that describe the tests of a paper.
+    pub(super) fn describes_tests(&self) -> bool {
+        let Self { subsampled, probability, noise_multiplier, blocks, components, reserve, adjacency, .. } = self;
+        !subsampled
+            && probability.or(*noise_multiplier).or(*reserve).is_none()
+            && blocks.is_none()
+            && components.is_none()
+            && adjacency.is_none()
     }
 
     /// Returns the release that the options describe.

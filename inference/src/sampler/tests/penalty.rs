@@ -26,6 +26,20 @@ fn expected_acceptance_balances_and_has_its_limits() {
     assert_eq!(expected_acceptance(-2000.0, 1.0), 0.0);
 }
 
+/// Proposition 2 and Lemma 1: the acceptance is at least `kappa` times that without noise. The greatest such `kappa` is
+/// `2 Phi(-sigma / 2)`, at a log ratio of 0. The paper's `1 - Phi(sigma^2 / 2)` is smaller.
+#[test]
+fn acceptance_keeps_its_share_of_that_without_noise() {
+    let below = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
+    for sigma in [0.05, 0.3, 1.0, 1.75, 2.4, 6.0] {
+        let kappa = 2.0 * below(0.5 * sigma);
+        let share = |r: f64| expected_acceptance(r, sigma) / expected_acceptance(r, 0.0);
+        assert!((share(0.0) - kappa).abs() < 1e-14);
+        assert!((-2000..=2000).all(|i| share(f64::from(i) / 100.0) >= kappa - 1e-12), "{sigma}");
+        assert!(kappa > below(0.5 * sigma * sigma), "{sigma}");
+    }
+}
+
 #[test]
 fn half_the_variance_is_taken_off() {
     assert_eq!(log_alpha(3.0, 4.0, 0.25), 1.25);

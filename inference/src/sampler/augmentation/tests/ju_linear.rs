@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use rand::RngExt;
+use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 
 use super::fixtures::{quantile, replicates, seeded};
@@ -23,14 +24,14 @@ use conclave_privacy::pass::StatisticGrid;
 
 const RECORDS: usize = 100;
 /// Half width of the bounds, which is the unit of the model's scale.
-const BOUND: f64 = 10.0;
+pub(super) const BOUND: f64 = 10.0;
 /// Lattice units of a clamped and scaled product.
 const UNIT: f64 = 2_147_483_648.0;
 
 /// Coefficients in the data's units.
 const TRUTH: [f64; 3] = [-1.795, -2.889, -0.662];
 
-fn target() -> Target {
+pub(super) fn target() -> Target {
     // On the model's scale the intercept is in units of the outcome's half width; slopes are the same on both.
     let text = "name = \"ju\"\nalgorithm = \"augmentation\"\nparties = [\"a\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\n\
                 predictors = [\"u\", \"v\"]\nsd = 1.4142135623730951\n[columns]\ny = { min = -10, max = 10 }\nu = { min = -10, max = 10 }\n\
@@ -39,36 +40,77 @@ fn target() -> Target {
     Target::new(&JobSpec::parse(text).unwrap())
 }
 
-fn replicate(target: &Arc<Target>, epsilon: f64, sweeps: usize, seed: u64) -> ([bool; 3], f64) {
-    let mut rng = seeded(seed);
+/// Lattices of the nine products: one for all, of which the last is the outcome's square, which a job of known error does not
+/// release.
+fn law(target: &Target) -> LinearLaw {
     let family = target.model.exponential_family().unwrap();
     let mut grids = StatisticGrid::of_ranges(family.ranges()).unwrap();
-    // One lattice for all, plus the outcome's square, which a job of known error does not release.
     let unit = StatisticGrid::new((-1.0, 1.0)).unwrap();
     grids.fill(unit);
     grids.push(unit);
     assert_eq!(grids.len(), 9);
     let (mean, covariance) = (vec![0.090_01, -0.117_33], Matrix::identity(2).scaled(0.01));
     let sd = std::f64::consts::SQRT_2 / BOUND;
-    let law = LinearLaw::new(sd, true, &target.spec.priors, &grids).unwrap().with_covariates(mean, covariance);
-    let truth = [TRUTH[0] / BOUND, TRUTH[1], TRUTH[2]];
-    let scale = 13.0 / epsilon;
-    let laplace = |rng: &mut _| {
-        let magnitude = -libm::log(uniform(rng)) * scale * UNIT;
+    LinearLaw::new(sd, true, &target.spec.priors, &grids).unwrap().with_covariates(mean, covariance)
+}
+
+/// Returns the scale of the paper's Laplace noise, whose sensitivity is 13.
+fn scale(epsilon: f64) -> f64 {
+    13.0 / epsilon
+}
+
+/// Draws the noise on each product, in lattice units.
+fn noise_on_products(epsilon: f64, rng: &mut ChaCha20Rng) -> Vec<i64> {
+    let mut laplace = || {
+        let magnitude = -libm::log(uniform(rng)) * scale(epsilon) * UNIT;
         if rng.random::<bool>() { magnitude as i64 } else { -magnitude as i64 }
     };
-    let mut released: Vec<i64> = (0..9).map(|_| laplace(&mut rng)).collect();
-    let (prepared, mut record, mut moves) = (law.prepare(&truth, &law.nuisance()), [0.0; 3], Vec::new());
-    for _ in 0..RECORDS {
-        law.draw(&prepared, &mut rng, &mut record);
-        law.statistic(&record, &mut moves);
-    }
+    (0..9).map(|_| laplace()).collect()
+}
+
+/// Draws the records of one data set, in units of the bounds' half width: two covariates and the outcome.
+pub(super) fn records(target: &Target, rng: &mut ChaCha20Rng) -> Vec<[f64; 3]> {
+    let law = law(target);
+    let truth = [TRUTH[0] / BOUND, TRUTH[1], TRUTH[2]];
+    let (prepared, mut record) = (law.prepare(&truth, &law.nuisance()), [0.0; 3]);
+    let draw = |_| {
+        law.draw(&prepared, rng, &mut record);
+        record
+    };
+    (0..RECORDS).map(draw).collect()
+}
+
+/// Builds a chain on the products of these records with this noise, which starts at a draw of the prior.
+fn chain_on(
+    target: &Arc<Target>,
+    epsilon: f64,
+    mut released: Vec<i64>,
+    records: &[[f64; 3]],
+    (seed, rng): (u64, &mut ChaCha20Rng),
+) -> Chain<LinearLaw, LaplaceNoise> {
+    let (law, mut moves) = (law(target), Vec::new());
+    records.iter().for_each(|record| law.statistic(record, &mut moves));
     moves.iter().for_each(|step| released[step.component as usize] += step.delta);
-    let noise = vec![LaplaceNoise { scale: (scale * UNIT) as u64 }; 9];
-    let theta = vec![0.2 * normal(&mut rng), 2.0 * normal(&mut rng), 2.0 * normal(&mut rng)];
+    let noise = vec![LaplaceNoise { scale: (scale(epsilon) * UNIT) as u64 }; 9];
+    let theta = vec![0.2 * normal(rng), 2.0 * normal(rng), 2.0 * normal(rng)];
     let start = Start { id: seed as u32, theta, steps: Arc::from([0.1; 3]) };
     let residuals = Residuals::new(&released, &noise).unwrap();
-    let mut chain = Chain::new(Arc::new(law), Arc::clone(target), start, vec![(residuals, Count::Known(RECORDS))]);
+    Chain::new(Arc::new(law), Arc::clone(target), start, vec![(residuals, Count::Known(RECORDS))])
+}
+
+/// Returns a chain on a fresh Laplace release of these records.
+pub(super) fn laplace_chain(target: &Arc<Target>, epsilon: f64, records: &[[f64; 3]], seed: u64) -> impl Sweep {
+    let mut rng = seeded(seed);
+    let released = noise_on_products(epsilon, &mut rng);
+    chain_on(target, epsilon, released, records, (seed, &mut rng))
+}
+
+fn replicate(target: &Arc<Target>, epsilon: f64, sweeps: usize, seed: u64) -> ([bool; 3], f64) {
+    let mut rng = seeded(seed);
+    let truth = [TRUTH[0] / BOUND, TRUTH[1], TRUTH[2]];
+    let released = noise_on_products(epsilon, &mut rng);
+    let records = records(target, &mut rng);
+    let mut chain = chain_on(target, epsilon, released, &records, (seed, &mut rng));
     let (mut kept, mut accepted, mut proposed) = (vec![Vec::new(); 3], 0, 0);
     for sweep in 0..sweeps {
         let swept = chain.sweep();

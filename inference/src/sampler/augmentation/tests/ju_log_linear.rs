@@ -6,71 +6,13 @@
 
 use std::sync::Arc;
 
-use rand::RngExt;
-use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
-use serde_json::Value;
 
 use super::fixtures::{quantile, replicates, seeded};
-use crate::sampler::augmentation::chain::{Chain, Start, Sweep};
-use crate::sampler::augmentation::law::RecordLaw;
-use crate::sampler::augmentation::noise::{GaussianNoise, LaplaceNoise, NoiseLaw, Residuals};
-use crate::sampler::augmentation::records::Count;
-use crate::sampler::augmentation::table_law::TableLaw;
-use crate::sampler::augmentation::variates::{dirichlet, normal, uniform};
+use super::ju_counts::{CLASSES, Mechanism, UNIT, chain_on, noise_on_counts, records, target, truth};
+use crate::sampler::augmentation::chain::Sweep;
+use crate::sampler::augmentation::noise::{GaussianNoise, LaplaceNoise, NoiseLaw};
 use crate::sampler::target::Target;
-use conclave_common::job::JobSpec;
-
-const RECORDS: usize = 100;
-const CLASSES: usize = 5;
-const LEVELS: [usize; 5] = [3; 5];
-/// Lattice units of a count.
-const UNIT: i64 = 1 << 20;
-
-/// Returns the classes' probabilities, then those of each feature's levels given each class.
-fn truth() -> Vec<f64> {
-    let vectors: Value = serde_json::from_str(include_str!("../../../../../tests/vectors/ju_log_linear.json")).unwrap();
-    let numbers = |value: &Value| value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect::<Vec<f64>>();
-    let tables = vectors["conditionals"].as_array().unwrap().iter().flat_map(|table| table.as_array().unwrap());
-    let truth: Vec<f64> = numbers(&vectors["class_probabilities"]).into_iter().chain(tables.flat_map(numbers)).collect();
-    assert_eq!(truth.len(), CLASSES + CLASSES * 15);
-    truth
-}
-
-fn target() -> Target {
-    let levels = |n: usize| (0..n).map(|i| format!("\"{i}\"")).collect::<Vec<_>>().join(", ");
-    let features: String = (1..=5).map(|k| format!("x{k} = {{ levels = [{}] }}\n", levels(3))).collect();
-    let text = format!(
-        "name = \"ju\"\nalgorithm = \"augmentation\"\nparties = [\"a\"]\n[model]\nkind = \"naive_bayes\"\noutcome = \"class\"\n\
-         predictors = [\"x1\", \"x2\", \"x3\", \"x4\", \"x5\"]\n[columns]\nclass = {{ levels = [{}] }}\n{features}[privacy]\n\
-         epsilon = 1.0\ndelta = 1e-6\n",
-        levels(5)
-    );
-    Target::new(&JobSpec::parse(&text).unwrap())
-}
-
-/// The noise on each count.
-#[derive(Clone, Copy, Debug)]
-enum Mechanism {
-    /// Laplace of scale 10 / epsilon, as in the paper.
-    Laplace { epsilon: f64 },
-    /// Normal noise of this sd in counts; the counts have sensitivity √10 to the replacement of a record.
-    Gaussian { sd: f64 },
-}
-
-impl Mechanism {
-    /// Draws noise in lattice units: continuous, and rounded to a lattice that is a million times as fine.
-    fn draw(self, rng: &mut ChaCha20Rng) -> i64 {
-        let counts = match self {
-            Self::Laplace { epsilon } => {
-                let magnitude = -libm::log(uniform(rng)) * 10.0 / epsilon;
-                if rng.random::<bool>() { magnitude } else { -magnitude }
-            }
-            Self::Gaussian { sd } => sd * normal(rng),
-        };
-        (counts * UNIT as f64).round() as i64
-    }
-}
 
 /// Returns the 90% intervals that contain their class's probability, and the share of accepted proposals.
 fn replicate(target: &Arc<Target>, mechanism: Mechanism, sweeps: usize, seed: u64) -> ([bool; CLASSES], f64) {
@@ -91,20 +33,9 @@ fn replicate_of(
     seed: u64,
 ) -> ([bool; CLASSES], f64) {
     let (truth, mut rng) = (truth(), seeded(seed));
-    let law = TableLaw::new(CLASSES, &LEVELS, vec![2.0; truth.len()], UNIT, false);
-    let mut released: Vec<i64> = (0..CLASSES * 15).map(|_| mechanism.draw(&mut rng)).collect();
-    let (prepared, mut record, mut moves) = (law.prepare(&truth, &0.0), [0; 5], Vec::new());
-    for _ in 0..RECORDS {
-        law.draw(&prepared, &mut rng, &mut record);
-        law.statistic(&record, &mut moves);
-    }
-    moves.iter().for_each(|step| released[step.component as usize] += step.delta);
-    let mut theta = vec![2.0; truth.len()];
-    dirichlet(&mut theta[..CLASSES], &mut rng);
-    theta[CLASSES..].chunks_mut(3).for_each(|given| dirichlet(given, &mut rng));
-    let residuals = Residuals::new(&released, &vec![noise; released.len()]).unwrap();
-    let start = Start { id: seed as u32, theta, steps: Arc::from([]) };
-    let mut chain = Chain::new(Arc::new(law), Arc::clone(target), start, vec![(residuals, Count::Known(RECORDS))]);
+    let released = noise_on_counts(mechanism, &mut rng);
+    let records = records(&mut rng);
+    let mut chain = chain_on(target, noise, released, &records, (seed, &mut rng));
     let (mut kept, mut accepted, mut proposed) = (vec![Vec::new(); CLASSES], 0, 0);
     for sweep in 0..sweeps {
         let swept = chain.sweep();

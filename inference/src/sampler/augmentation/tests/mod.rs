@@ -3,6 +3,8 @@
 mod calibration;
 mod exact_posteriors;
 mod fixtures;
+mod ju_counts;
+mod ju_figures;
 mod ju_linear;
 mod ju_log_linear;
 mod linear;
