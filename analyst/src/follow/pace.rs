@@ -14,7 +14,7 @@ const WINDOW: f64 = 30.0;
 pub(super) const HISTORY: usize = 24;
 const SPACING: f64 = 2.0;
 
-pub(super) struct RunHistory {
+pub(crate) struct RunHistory {
     begun: Instant,
     pace: Pace,
     /// The job's delta, if its file is available: without it epsilon can't be projected.
@@ -28,7 +28,7 @@ pub(super) struct RunHistory {
 
 impl RunHistory {
     /// Returns an empty history; `source` is the job's file.
-    pub(super) fn new(source: Option<&str>) -> Self {
+    pub(crate) fn new(source: Option<&str>) -> Self {
         let delta = source.and_then(|text| JobSpec::parse(text).ok()).map(|spec| spec.privacy.budget.delta);
         Self {
             begun: Instant::now(),
@@ -42,7 +42,7 @@ impl RunHistory {
         }
     }
 
-    pub(super) fn observe(&mut self, status: &JobStatus) {
+    pub(crate) fn observe(&mut self, status: &JobStatus) {
         self.observe_at(status, self.begun.elapsed().as_secs_f64());
     }
 
@@ -80,8 +80,23 @@ impl RunHistory {
         text
     }
 
+    /// Returns the recent rounds per second, if known.
+    pub(crate) fn rounds_per_second(&self) -> Option<f64> {
+        self.pace.rounds_per_second()
+    }
+
+    /// Returns the seconds to the end, if they can be forecast.
+    pub(crate) fn seconds_left(&self) -> Option<f64> {
+        self.forecast.as_ref().map(|forecast| forecast.seconds_left)
+    }
+
+    /// Returns the index of the party whose budget is forecast to end the job.
+    pub(crate) fn ended_by(&self) -> Option<usize> {
+        self.forecast.as_ref().and_then(|forecast| forecast.ended_by)
+    }
+
     /// Returns the epsilon that a party will have spent at the end, if it can be projected.
-    pub(super) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
+    pub(crate) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
         let delta = self.delta?;
         self.forecast.as_ref()?.epsilon_at_end(party, |mu| gaussian_dp::epsilon(mu, delta))
     }

@@ -12,6 +12,7 @@ use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::chain_table;
+use super::observer::Observer;
 use super::pace::{HISTORY, RunHistory, most_spent};
 use super::text::{describe, heading, new_warnings};
 use crate::output::note;
@@ -30,19 +31,24 @@ pub(super) struct Screen {
     traces: TracesReply,
 }
 
-impl Screen {
-    /// Creates the screen of a job; `source` is its file, if available.
-    pub(super) fn new(source: Option<&str>) -> Self {
+impl Default for Screen {
+    fn default() -> Self {
         // A terminal without cursor control is treated as none.
         let terminal = std::io::stderr().is_terminal().then(Terminal::new).filter(|terminal| !terminal.bars.is_hidden());
-        Self { terminal, last_line: None, warned: Vec::new(), history: RunHistory::new(source), traces: TracesReply::default() }
+        Self { terminal, last_line: None, warned: Vec::new(), history: RunHistory::new(None), traces: TracesReply::default() }
+    }
+}
+
+impl Observer for Screen {
+    fn begin(&mut self, source: Option<&str>) {
+        self.history = RunHistory::new(source);
     }
 
-    pub(super) fn show(&mut self, status: &JobStatus) {
+    fn status(&mut self, status: &JobStatus) {
         self.history.observe(status);
         let text = one_line(&describe(status, SystemTime::now()));
         for warning in new_warnings(&mut self.warned, &status.warnings) {
-            self.say(&format!("Warning: {warning}"));
+            self.notice(&format!("Warning: {warning}"));
         }
         if let Some(terminal) = &mut self.terminal {
             terminal.show(status, text, &self.history);
@@ -63,22 +69,21 @@ impl Screen {
         }
     }
 
-    /// Updates the chains' traces, shown from now on.
-    pub(super) fn trace(&mut self, traces: TracesReply) {
+    fn traces(&mut self, traces: TracesReply) {
         if let Some(terminal) = &mut self.terminal {
             terminal.trace(&traces);
         }
         self.traces = traces;
     }
 
-    pub(super) fn say(&self, text: &str) {
+    fn notice(&mut self, text: &str) {
         match &self.terminal {
             Some(terminal) => terminal.main.println(lines(text)),
             None => note!("{text}"),
         }
     }
 
-    pub(super) fn finish(&self) {
+    fn finish(&mut self) {
         if let Some(terminal) = &self.terminal {
             terminal.finish();
         }

@@ -10,6 +10,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use tonic::Code;
 use tonic::transport::Channel;
 
+use super::observer::Observer;
 use super::screen::Screen;
 use crate::faults::refused;
 
@@ -27,12 +28,24 @@ pub(crate) fn has_ended(state: &str) -> bool {
 
 /// Follows a job until it has ended and returns its last status. Progress is printed on standard error.
 pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Result<JobStatus, Fault> {
+    follow_with(client, job, &mut Screen::default()).await
+}
+
+/// Follows a job until it has ended, and returns its last status.
+///
+/// # Errors
+/// Those of the coordinator; [`ErrorCode::Unreachable`] if it stays away for two minutes.
+pub(crate) async fn follow_with(
+    client: &mut JobsClient<Channel>,
+    job: &str,
+    screen: &mut dyn Observer,
+) -> Result<JobStatus, Fault> {
     // Budgets can be projected only with the job's delta; the job is followed without it if the request fails.
     let source = client.source(JobRequest { job: job.to_owned() }).await.ok().map(|reply| reply.into_inner().spec_toml);
-    let mut screen = Screen::new(source.as_deref());
+    screen.begin(source.as_deref());
     let mut lost_since: Option<Instant> = None;
     loop {
-        let fault = match watch_once(client, job, &mut screen, &mut lost_since).await {
+        let fault = match watch_once(client, job, screen, &mut lost_since).await {
             Ok(Some(status)) => {
                 screen.finish();
                 return Ok(status);
@@ -46,18 +59,16 @@ pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Resul
             return Err(fault);
         }
         let since = *lost_since.get_or_insert_with(|| {
-            screen.say(&format!("{fault}; the job continues without this watch; reconnecting"));
+            screen.notice(&format!("{fault}; the job continues without this watch; reconnecting"));
             Instant::now()
         });
         if since.elapsed() > PATIENCE {
             screen.finish();
             return Err(Fault::new(
                 ErrorCode::Unreachable,
-                format!(
-                    "the coordinator has been unreachable for {} s. The job continues once it is back: `conclave watch {job}`",
-                    PATIENCE.as_secs()
-                ),
-            ));
+                format!("the coordinator has been unreachable for {} s", PATIENCE.as_secs()),
+            )
+            .with_remedy(format!("the job continues once it is back; follow it again with `conclave watch {job}`")));
         }
         tokio::time::sleep(RETRY).await;
     }
@@ -66,7 +77,7 @@ pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Resul
 async fn watch_once(
     client: &mut JobsClient<Channel>,
     job: &str,
-    screen: &mut Screen,
+    screen: &mut dyn Observer,
     lost_since: &mut Option<Instant>,
 ) -> Result<Option<JobStatus>, Fault> {
     let request = JobRequest { job: job.to_owned() };
@@ -78,12 +89,12 @@ async fn watch_once(
                 let Some(status) = status.map_err(refused)? else { return Ok(None) };
                 *lost_since = None;
                 poller.running = status.state == "running";
-                screen.show(&status);
+                screen.status(&status);
                 if has_ended(&status.state) {
                     return Ok(Some(status));
                 }
             }
-            traces = poller.next() => screen.trace(traces),
+            traces = poller.next() => screen.traces(traces),
         }
     }
 }

@@ -9,15 +9,16 @@ use clap::Args;
 use conclave_common::job::JobSpec;
 use conclave_common::schema::ColumnSpec;
 use conclave_ops::terminal;
-use conclave_party::screening::{screen_columns, screen_job};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::ModelData;
 use conclave_proto::error::Fault;
 use conclave_vault::data::{BadRows, DataConfig, Format, Memory};
-use conclave_vault::data::{DataError, Shard, bind};
+use conclave_vault::data::{Shard, bind};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
+use super::bound::{check_spares_rows, screened};
+use super::progress::Progress;
 use super::run::rehearse;
 use crate::faults::{input, internal};
 use crate::files;
@@ -80,7 +81,10 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     {
         return Err(input(format!("{} is not empty: choose a new folder", out.display())));
     }
-    let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?)?;
+    let mut progress = Progress::new(spec.draws_asked());
+    let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?, &mut |state| progress.show(state));
+    progress.finish();
+    let rehearsed = rehearsed?;
     let json = serde_json::to_string(&rehearsed).map_err(|e| internal(e.to_string()))?;
     if args.json {
         say_json(&json);
@@ -111,21 +115,13 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
         snapshot: std::env::temp_dir(),
     };
     let needed: Vec<String> = spec.model.columns().into_iter().map(str::to_owned).collect();
-    if drop && !spec.spares_inert_rows() {
-        let why = "the job does not allow for unusable rows: write incomplete_rows = true under [model], as required by a party \
-                   whose bad_rows is \"drop\"";
-        return Err(input(why.to_owned()));
+    if drop {
+        check_spares_rows(spec)?;
     }
-    let unusable = |e: DataError| input(e.to_string());
-    let shard = Arc::new(Shard::load(&config, Some(&needed)).map_err(unusable)?);
+    let shard = Shard::load(&config, Some(&needed)).map_err(|e| input(e.to_string()))?;
     // Printed on standard error, outside the rehearsal's object: the object is passed on, and warnings concern single files.
-    let concerns = screen_columns(&shard, Some(spec)).map_err(unusable)?.into_iter();
-    for concern in concerns.chain(screen_job(&shard, spec).map_err(unusable)?) {
-        if concern.grave {
-            return Err(input(format!("{}: {concern}", path.display())));
-        }
-        terminal::print_error(&format_args!("warning: {}: {concern}", path.display()));
-    }
+    screened(&shard, spec, &mut |concern| terminal::print_error(&format_args!("warning: {}: {concern}", path.display())))
+        .map_err(|fault| input(format!("{}: {fault}", path.display())))?;
     let data = bind(&shard, spec).map_err(|e| input(format!("{}: {e}", path.display())))?;
     Ok((data, config.unit))
 }

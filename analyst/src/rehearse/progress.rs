@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use conclave_common::query::Phase;
 use indicatif::{ProgressBar, ProgressStyle};
+
+use super::run::RehearsalState;
 
 /// A bar on a terminal; nothing elsewhere.
 pub(super) struct Progress {
@@ -25,13 +26,14 @@ impl Progress {
         Self { bar, shown: Instant::now() }
     }
 
-    pub(super) fn show(&mut self, phase: Phase, rounds: u64, kept: u64) {
+    pub(super) fn show(&mut self, state: &RehearsalState) {
+        let RehearsalState { phase, rounds, draws, .. } = *state;
         let Some(bar) = &self.bar else { return };
         if self.shown.elapsed() >= Duration::from_millis(100) {
             self.shown = Instant::now();
-            bar.set_position(kept);
+            bar.set_position(draws);
             bar.set_prefix(phase.as_str());
-            bar.set_message(format!("{kept} draws per chain, {rounds} rounds"));
+            bar.set_message(format!("{draws} draws per chain, {rounds} rounds"));
         }
     }
 

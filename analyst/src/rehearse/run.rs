@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use conclave_common::job::JobSpec;
+use conclave_common::query::Phase;
 use conclave_draws::attributes;
 use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use conclave_draws::spent::Spent;
@@ -21,7 +22,6 @@ use conclave_proto::error::{ErrorCode, Fault};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
-use super::progress::Progress;
 use crate::faults::input;
 
 /// Id of a rehearsal, unknown to any coordinator.
@@ -29,7 +29,7 @@ const JOB: &str = "rehearsal";
 
 /// A rehearsal's object: that of a finished run, and the input of a plan.
 #[derive(Serialize)]
-pub(super) struct Rehearsed {
+pub(crate) struct Rehearsed {
     #[serde(flatten)]
     result: RunResult,
     /// Record counts, and the posterior's mean and covariance.
@@ -47,20 +47,37 @@ struct Run<'a> {
     iterations: u64,
 }
 
+/// The state of a rehearsal after a round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RehearsalState {
+    /// The phase of the last round.
+    pub(crate) phase: Phase,
+    /// Rounds so far.
+    pub(crate) rounds: u64,
+    /// Draws kept of each chain.
+    pub(crate) draws: u64,
+    /// Draws of each chain that end the run.
+    pub(crate) draws_asked: u64,
+}
+
 /// The reason for a run's end, and the party whose budget ended it.
 type Stopped = (StoppedBy, Option<String>);
 
-/// Runs a job to its end on these shards, or until `stop` is set.
-pub(super) fn rehearse(
+/// Runs a job to its end on these shards, or until `stop` is set. `observe` is given the state after every round.
+///
+/// # Errors
+/// A job that the shards or the budget do not fit; a run without a draw; a store that cannot be written.
+pub(crate) fn rehearse(
     spec: &JobSpec,
     shards: Vec<(ModelData, PrivacyUnit)>,
     rng: ChaCha20Rng,
     out: Option<&Path>,
     stop: &AtomicBool,
+    observe: &mut dyn FnMut(&RehearsalState),
 ) -> Result<Rehearsed, Fault> {
     let records: Vec<u64> = shards.iter().map(|(data, _)| data.records()).collect();
     let mut run = Run::new(spec, shards, rng, out)?;
-    let stopped = run.rounds(stop)?;
+    let stopped = run.rounds(stop, observe)?;
     let outcome = run.outcome(stopped);
     if run.draws.kept() == 0 {
         return Err(Run::without_draws(&outcome));
@@ -99,8 +116,8 @@ impl<'a> Run<'a> {
     }
 
     /// Runs round after round, and keeps the draws.
-    fn rounds(&mut self, stop: &AtomicBool) -> Result<Stopped, Fault> {
-        let stopped = self.rounds_until_end(stop)?;
+    fn rounds(&mut self, stop: &AtomicBool, observe: &mut dyn FnMut(&RehearsalState)) -> Result<Stopped, Fault> {
+        let stopped = self.rounds_until_end(stop, observe)?;
         if matches!(stopped.0, StoppedBy::Cancelled | StoppedBy::Budget | StoppedBy::Futility) {
             // As in a real run: draws are made from what is released, if the algorithm makes any.
             self.sampler.conclude().map_err(unfit)?;
@@ -109,8 +126,8 @@ impl<'a> Run<'a> {
         Ok(stopped)
     }
 
-    fn rounds_until_end(&mut self, stop: &AtomicBool) -> Result<Stopped, Fault> {
-        let mut progress = Progress::new(self.spec.draws_asked());
+    fn rounds_until_end(&mut self, stop: &AtomicBool, observe: &mut dyn FnMut(&RehearsalState)) -> Result<Stopped, Fault> {
+        let draws_asked = self.spec.draws_asked();
         let stopped = loop {
             if !self.free_draws(stop)? {
                 break (StoppedBy::Cancelled, None);
@@ -140,11 +157,11 @@ impl<'a> Run<'a> {
             if self.sampler.futility().is_some() && !self.ended()? {
                 break (StoppedBy::Futility, None);
             }
-            progress.show(round.phase, self.iterations, self.draws.kept() as u64);
+            let (rounds, draws) = (self.iterations, self.draws.kept() as u64);
+            observe(&RehearsalState { phase: round.phase, rounds, draws, draws_asked });
         };
         // Draws decided without a query, at the edge of the parameter box, count too.
         self.keep_draws();
-        progress.finish();
         Ok(stopped)
     }
 
@@ -194,10 +211,9 @@ impl<'a> Run<'a> {
         if let Some(reason) = outcome.warnings.first().filter(|_| stopped_by == StoppedBy::Clip) {
             return input(reason.clone());
         }
-        let message = "not one draw was kept: raise the job's epsilon, or shorten its warm-up; `conclave plan` shows the rounds \
-                       that a budget affords";
+        let remedy = "raise the job's epsilon, or shorten its warm-up; `conclave plan` shows the rounds that a budget affords";
         let code = if stopped_by == StoppedBy::Budget { ErrorCode::Budget } else { ErrorCode::InvalidInput };
-        Fault::new(code, message)
+        Fault::new(code, "not one draw was kept").with_remedy(remedy)
     }
 }
 

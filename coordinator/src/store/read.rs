@@ -90,6 +90,7 @@ pub(super) fn job_rows<P: Params>(connection: &Connection, selected: &str, param
                 code: code.and_then(|c| ErrorCode::parse(&c)).unwrap_or(ErrorCode::Internal),
                 party: row.get(12).ok().flatten(),
                 message,
+                remedy: None,
             }
         });
         let job = SubmittedJob {

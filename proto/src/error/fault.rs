@@ -88,20 +88,29 @@ pub struct Fault {
     pub code: ErrorCode,
     /// The name of the party at fault.
     pub party: Option<String>,
-    /// A message for people that names key, column, file or party, and the remedy.
+    /// A message for people that names key, column, file or party, and the remedy unless it stands in `remedy`.
     pub message: String,
+    /// The next step, as a clause, where its words depend on the surface that shows it: a command of the command line.
+    pub remedy: Option<String>,
 }
 
 impl Fault {
     /// Creates a fault without a party.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, party: None, message: message.into() }
+        Self { code, party: None, message: message.into(), remedy: None }
     }
 
     /// Creates an invalid-input fault for a failed file operation: "PATH cannot WHAT: REASON".
     #[must_use]
     pub fn of_file(path: &Path, what: &str, error: &io::Error) -> Self {
         Self::new(ErrorCode::InvalidInput, format!("{} cannot {what}: {error}", path.display()))
+    }
+
+    /// Adds the next step.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
     }
 
     /// Attributes the fault to a party.
@@ -116,10 +125,11 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.party {
             Some(party) if !self.message.contains(party.as_str()) => {
-                write!(f, "{party}: {}", self.message)
+                write!(f, "{party}: {}", self.message)?;
             }
-            _ => f.write_str(&self.message),
+            _ => f.write_str(&self.message)?,
         }
+        self.remedy.as_ref().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
     }
 }
 
@@ -164,5 +174,6 @@ mod tests {
         assert_eq!(fault.to_string(), "a-1: the budget is spent");
         let fault = Fault::new(ErrorCode::Budget, "a-1 refused").at_party("a-1");
         assert_eq!(fault.to_string(), "a-1 refused");
+        assert_eq!(fault.with_remedy("ask its owner").to_string(), "a-1 refused: ask its owner");
     }
 }

@@ -41,7 +41,8 @@ impl From<Fault> for Status {
 
 /// Returns the status that carries a fault.
 pub fn to_status(fault: &Fault) -> Status {
-    let mut status = Status::new(fault.code.grpc(), shorten(&fault.message));
+    let text = Fault { party: None, ..fault.clone() }.to_string();
+    let mut status = Status::new(fault.code.grpc(), shorten(&text));
     let metadata = status.metadata_mut();
     metadata.insert(CODE_KEY, MetadataValue::from_static(fault.code.as_str()));
     // A name that is not ASCII is invalid, and is omitted rather than mangled.
@@ -61,7 +62,7 @@ pub fn to_status(fault: &Fault) -> Status {
 pub fn from_status(status: &Status) -> Fault {
     let text = |key| status.metadata().get(key).and_then(|value| value.to_str().ok());
     if let Some(code) = text(CODE_KEY).and_then(ErrorCode::parse) {
-        return Fault { code, party: text(PARTY_KEY).map(str::to_owned), message: status.message().to_owned() };
+        return Fault { code, party: text(PARTY_KEY).map(str::to_owned), message: status.message().to_owned(), remedy: None };
     }
     if let Some(fault) = explain_in_chain(status) {
         return fault;
@@ -112,7 +113,8 @@ mod tests {
     fn faults_round_trip_through_a_status() {
         for code in ErrorCode::ALL {
             for party in [None, Some("hospital-a".to_owned())] {
-                let fault = Fault { code, party, message: "column `age`: größer als 100 % — see the job".to_owned() };
+                let fault =
+                    Fault { code, party, message: "column `age`: größer als 100 % — see the job".to_owned(), remedy: None };
                 let status = to_status(&fault);
                 assert_eq!(status.code(), code.grpc());
                 assert_eq!(from_status(&status), fault);
