@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use conclave_inference::figures::{advanced_composition, zcdp};
 use conclave_privacy::accounting::{Budget, bounded_range, gaussian_dp};
 use conclave_proto::error::Fault;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::faults::input;
 use crate::output::show;
@@ -79,6 +79,12 @@ impl FromStr for Queries {
         let (mu, count) = text.split_once('x').ok_or("write it as MUxCOUNT, such as 0.01x4195")?;
         let mu: f64 = mu.parse().map_err(|_| format!("{mu:?} is not a number"))?;
         let count: u64 = count.parse().map_err(|_| format!("{count:?} is not a whole number"))?;
+        Self::new(mu, count)
+    }
+}
+
+impl Queries {
+    fn new(mu: f64, count: u64) -> Result<Self, String> {
         if !(mu.is_finite() && mu > 0.0) {
             return Err(format!("mu is {mu}: it must be a number above 0"));
         }
@@ -86,6 +92,13 @@ impl FromStr for Queries {
             return Err("the count is 0: it must be at least 1".to_owned());
         }
         Ok(Self { mu, count })
+    }
+}
+
+impl AccountArgs {
+    /// Returns the options of no account at this delta.
+    fn at(delta: f64) -> Self {
+        Self { queries: Vec::new(), epsilon: None, ops: None, delta, json: false, subsampled: SubsampledArgs::default() }
     }
 }
 
@@ -98,18 +111,59 @@ struct Cost {
     advanced: Option<f64>,
 }
 
+/// An account: the JSON object, and its text.
+pub(crate) type Account = (Value, String);
+
 /// Largest delta accepted: above it a mechanism that publishes each record with probability delta would satisfy the guarantee.
 const MAX_DELTA: f64 = 0.5;
 
 pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
-    if !(args.delta > 0.0 && args.delta <= MAX_DELTA) {
-        return Err(input(format!("--delta is {}: give a number above 0 and at most {MAX_DELTA}", args.delta)));
+    let (object, text) = account(args)?;
+    show(args.json, &object, &text);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Accounts for `count` releases of `mu` each, for each pair.
+///
+/// # Errors
+/// A delta, a mu or a count out of range.
+pub(crate) fn of_releases(releases: &[(f64, u64)], delta: f64) -> Result<Account, Fault> {
+    let queries = releases.iter().map(|(mu, count)| Queries::new(*mu, *count)).collect::<Result<_, _>>().map_err(input)?;
+    account(&AccountArgs { queries, ..AccountArgs::at(delta) })
+}
+
+/// Returns the mu that a budget buys.
+///
+/// # Errors
+/// An epsilon or a delta out of range.
+pub(crate) fn of_budget(epsilon: f64, delta: f64) -> Result<Account, Fault> {
+    account(&AccountArgs { epsilon: Some(epsilon), ..AccountArgs::at(delta) })
+}
+
+/// Accounts for blocks of subsampled releases; `options` has the names of the command's options.
+///
+/// # Errors
+/// Options that are unknown, missing or out of range.
+pub(crate) fn of_subsampled(options: Value, delta: f64) -> Result<Account, Fault> {
+    let subsampled: SubsampledArgs = serde_json::from_value(options).map_err(|e| input(e.to_string()))?;
+    check_delta(delta)?;
+    subsampled::account(&subsampled, delta)
+}
+
+fn check_delta(delta: f64) -> Result<(), Fault> {
+    if delta > 0.0 && delta <= MAX_DELTA {
+        return Ok(());
     }
+    Err(input(format!("--delta is {delta}: give a number above 0 and at most {MAX_DELTA}")))
+}
+
+fn account(args: &AccountArgs) -> Result<Account, Fault> {
+    check_delta(args.delta)?;
     if args.paper == Some(Paper::Heikkila) {
-        return paper::run(&args.subsampled, args.delta, args.json);
+        return paper::account(&args.subsampled, args.delta);
     }
     if args.subsampled.is_requested()? {
-        return subsampled::run(&args.subsampled, args.delta, args.json);
+        return subsampled::account(&args.subsampled, args.delta);
     }
     if let Some(epsilon) = args.epsilon {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
@@ -118,11 +172,10 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
         let text = format!(
             "A budget of ({epsilon}, {delta}) buys mu = {mu}:\nany releases whose squared costs add up to at most {squared}."
         );
-        show(args.json, &json!({ "mu_budget": mu }), &text);
-        return Ok(ExitCode::SUCCESS);
+        return Ok((json!({ "mu_budget": mu }), text));
     }
     if let Some(range) = args.ops {
-        return choice(range, args.delta, args.json);
+        return choice(range, args.delta);
     }
     let cost = cost(&args.queries, args.delta);
     let advanced = match cost.advanced {
@@ -138,12 +191,11 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
         args.delta
     );
     let object = json!({ "mu": mu, "epsilon_gdp": gdp, "epsilon_zcdp": zcdp, "epsilon_advanced": cost.advanced });
-    show(args.json, &object, &text);
-    Ok(ExitCode::SUCCESS)
+    Ok((object, text))
 }
 
-/// Prints the cost of one choice and its epsilon alone; under pure differential privacy its range is its epsilon.
-fn choice(range: f64, delta: f64, json: bool) -> Result<ExitCode, Fault> {
+/// Returns the cost of one choice and its epsilon alone; under pure differential privacy its range is its epsilon.
+fn choice(range: f64, delta: f64) -> Result<Account, Fault> {
     if !(range.is_finite() && range > 0.0) {
         return Err(input(format!("--ops is {range}: the range of a choice's log probabilities must be a number above 0")));
     }
@@ -153,8 +205,7 @@ fn choice(range: f64, delta: f64, json: bool) -> Result<ExitCode, Fault> {
         "A choice whose log probabilities have a range of {range} between neighbours costs mu = {mu}.\n\
          Alone, at delta = {delta}: epsilon = {epsilon}; at delta = 0: epsilon = {range}."
     );
-    show(json, &json!({ "range": range, "mu": mu, "epsilon_gdp": epsilon, "epsilon_pure": range }), &text);
-    Ok(ExitCode::SUCCESS)
+    Ok((json!({ "range": range, "mu": mu, "epsilon_gdp": epsilon, "epsilon_pure": range }), text))
 }
 
 fn cost(queries: &[Queries], delta: f64) -> Cost {

@@ -35,13 +35,18 @@ pub(crate) async fn run(args: BudgetArgs) -> Result<ExitCode, Fault> {
     let mut client = args.connection.open().await?;
     let request = BudgetRequest { parties: args.parties.clone() };
     let reply = client.budget(request).await.map_err(refused)?.into_inner();
-    let object = json!({ "parties": reply.parties.iter().map(as_json).collect::<Vec<_>>() });
+    let object = object(&reply);
     let text = match reply.parties.is_empty() {
         true => "No party has attached to this coordinator yet.".to_owned(),
         false => text(&reply),
     };
     show(args.json, &object, &text.trim_end());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the object of `budget --json`.
+pub(crate) fn object(reply: &BudgetReply) -> Value {
+    json!({ "parties": reply.parties.iter().map(as_json).collect::<Vec<_>>() })
 }
 
 fn as_json(party: &PartyBudget) -> Value {

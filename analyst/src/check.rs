@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::faults::input;
 use crate::output::{say, say_json};
 use crate::records;
+use crate::rehearse::screen;
 use crate::submit::read_job;
 
 /// Check records for mistakes before a job uses them
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Fault> {
 
 fn check<'a>(path: &'a Path, spec: &JobSpec, drop: bool) -> Result<Checked<'a>, Fault> {
     let shard = records::load(path, spec, drop)?;
-    let concerns = records::concerns(&shard, spec)?;
+    let concerns = screen(shard.as_ref(), spec)?;
     Ok(Checked { path, rows: shard.file_rows(), unusable: shard.inert(), concerns })
 }
 

@@ -44,9 +44,18 @@ impl OptionalConnection {
 impl Connection {
     /// Dials the coordinator as the analyst of the identity folder.
     pub(crate) async fn open(&self) -> Result<JobsClient<Channel>, Fault> {
+        let (client, warning) = self.dial().await?;
+        if let Some(warning) = warning {
+            note!("conclave: {warning}");
+        }
+        Ok(client)
+    }
+
+    /// Dials the coordinator, and returns the warning of a certificate that expires soon.
+    pub(crate) async fn dial(&self) -> Result<(JobsClient<Channel>, Option<String>), Fault> {
         let identity = self.identity()?;
-        warn_of_expiry(&identity);
-        Ok(JobsClient::new(connect(&self.coordinator, &identity).await?))
+        let warning = expiry_warning(&identity);
+        Ok((JobsClient::new(connect(&self.coordinator, &identity).await?), warning))
     }
 
     /// Loads the identity folder and checks that it is an analyst's.
@@ -70,19 +79,19 @@ impl Connection {
     }
 }
 
-/// Warns on standard error from 30 days before the certificate or the CA expires. Unreadable files are left to the dial to
-/// refuse.
-fn warn_of_expiry(identity: &IdentityDir) {
-    let Ok(expires) = identity.expiry() else { return };
+/// Returns a warning from 30 days before the certificate or the CA expires. Unreadable files are left to the dial to refuse.
+fn expiry_warning(identity: &IdentityDir) -> Option<String> {
+    let expires = identity.expiry().ok()?;
     let (now, folder) = (SystemTime::now(), identity.folder().display());
     if is_expiring(expires.certificate, now) {
         let days = days_until(expires.certificate, now);
-        note!(
-            "conclave: your certificate in {folder} expires in {days} days; request a new one with `conclave ca request --renew \
-             --out {folder}`"
-        );
-    } else if is_expiring(expires.ca, now) {
-        let days = days_until(expires.ca, now);
-        note!("conclave: the consortium's CA in {folder} expires in {days} days; request its new ca.pem");
+        return Some(format!(
+            "your certificate in {folder} expires in {days} days; request a new one with `conclave ca request --renew --out \
+             {folder}`"
+        ));
     }
+    is_expiring(expires.ca, now).then(|| {
+        let days = days_until(expires.ca, now);
+        format!("the consortium's CA in {folder} expires in {days} days; request its new ca.pem")
+    })
 }

@@ -19,9 +19,13 @@ use crate::temporary::TemporaryFolder;
 
 /// A job that has ended with draws.
 pub(crate) struct FetchedJob {
+    /// The job file, byte for byte.
+    pub(crate) source: String,
     pub(crate) spec: JobSpec,
     /// The run's object, as `summary --json` prints it.
     pub(crate) result: Value,
+    /// The same, as the coordinator sent it.
+    pub(crate) json: String,
     pub(crate) draws: Draws,
 }
 
@@ -30,12 +34,19 @@ pub(crate) struct FetchedJob {
 /// # Errors
 /// Those of the coordinator; a job without a result or without draws.
 pub(crate) async fn fetch_job(connection: &Connection, job: &str) -> Result<FetchedJob, Fault> {
-    let mut client = connection.open().await?;
+    fetch_job_at(&mut connection.open().await?, job, &connection.options()).await
+}
+
+/// Fetches a job, as [`fetch_job`], on an open connection; `options` are those of suggested commands.
+///
+/// # Errors
+/// Those of [`fetch_job`].
+pub(crate) async fn fetch_job_at(client: &mut JobsClient<Channel>, job: &str, options: &str) -> Result<FetchedJob, Fault> {
     let request = JobRequest { job: job.to_owned() };
     let status = client.get(request).await.map_err(refused)?.into_inner();
-    let result = result_of(&status, &connection.options())?;
-    let (_, spec) = fetch_spec(&client, job).await?;
-    Ok(FetchedJob { spec, result, draws: fetch_draws(&mut client, job).await? })
+    let result = result_of(&status, options)?;
+    let (source, spec) = fetch_spec(client, job).await?;
+    Ok(FetchedJob { source, spec, result, json: status.result_json, draws: fetch_draws(client, job).await? })
 }
 
 /// Fetches a job's file, byte for byte, and parses it.
@@ -80,14 +91,10 @@ pub(crate) fn result_of(status: &JobStatus, options: &str) -> Result<Value, Faul
         "failed" => failure(status),
         "cancelled" => Fault::new(
             ErrorCode::NotFound,
-            format!("job {job} was cancelled before its first draw, so there is nothing to report: submit it again"),
-        ),
-        state => Fault::new(
-            ErrorCode::NotFound,
-            format!(
-                "job {job} is {state} and has no result yet: follow it to its end with `conclave watch {job}{options}`, then try \
-                 again"
-            ),
-        ),
+            format!("job {job} was cancelled before its first draw, so there is nothing to report"),
+        )
+        .with_remedy("submit it again"),
+        state => Fault::new(ErrorCode::NotFound, format!("job {job} is {state} and has no result yet"))
+            .with_remedy(format!("follow it to its end with `conclave watch {job}{options}`, then try again")),
     })
 }

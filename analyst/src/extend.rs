@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 use conclave_common::job::{Continuation, Extension};
 use conclave_proto::error::Fault;
+use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::{JobRequest, JobStatus};
 use serde::Deserialize;
+use tonic::transport::Channel;
 
 use crate::client::Connection;
 use crate::faults::{input, refused};
@@ -75,13 +77,7 @@ struct Ended {
 pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
     let job = whole_id(&args.connection, &args.job).await?;
     let mut client = args.connection.open().await?;
-    let request = JobRequest { job: job.clone() };
-    let status = client.get(request).await.map_err(refused)?.into_inner();
-    let options = args.connection.options();
-    let end = continuation(&status, &options)?;
-    let source = signed_job::text(&client, &job).await?;
-    let extension = Extension { job: &job, end: &end, draws: args.draws, epsilon: args.epsilon };
-    let text = extension.of(&source).map_err(|e| input(format!("job {job} can't be extended: {e}")))?;
+    let text = extension(&mut client, &job, args.draws, args.epsilon, &args.connection.options()).await?;
     let output = OutputOptions {
         extends: Some(&job),
         wait: args.wait,
@@ -93,17 +89,33 @@ pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
     submit_and_report(&mut client, &args.connection, text, &output).await
 }
 
+/// Returns the text of a job that continues this one; `options` are those of suggested commands.
+///
+/// # Errors
+/// Those of the coordinator; a job that has not ended, or cannot be continued.
+pub(crate) async fn extension(
+    client: &mut JobsClient<Channel>,
+    job: &str,
+    draws: Option<u64>,
+    epsilon: Option<f64>,
+    options: &str,
+) -> Result<String, Fault> {
+    let request = JobRequest { job: job.to_owned() };
+    let status = client.get(request).await.map_err(refused)?.into_inner();
+    let end = continuation(&status, options)?;
+    let source = signed_job::text(client, job).await?;
+    let extension = Extension { job, end: &end, draws, epsilon };
+    extension.of(&source).map_err(|e| input(format!("job {job} can't be extended: {e}")))
+}
+
 /// Returns the final state of a job's chains, failed jobs included, unless the chains target another posterior.
 fn continuation(status: &JobStatus, options: &str) -> Result<Continuation, Fault> {
     let job = &status.job;
     match status.state.as_str() {
         "finished" | "cancelled" | "failed" => {}
         state => {
-            let message = format!(
-                "job {job} is {state}, and only a job that has ended can be extended: follow it with `conclave watch \
-                 {job}{options}`"
-            );
-            return Err(input(message));
+            return Err(input(format!("job {job} is {state}, and only a job that has ended can be extended"))
+                .with_remedy(format!("follow it with `conclave watch {job}{options}`")));
         }
     }
     if status.result_json.is_empty() {

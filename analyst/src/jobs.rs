@@ -155,16 +155,8 @@ pub(crate) async fn summary(args: ResultArgs) -> Result<ExitCode, Fault> {
     let request = JobRequest { job: args.job.clone() };
     let status = client.get(request).await.map_err(refused)?.into_inner();
     if status.result_json.is_empty() && status.state != "failed" {
-        return Err(Fault::new(
-            ErrorCode::NotFound,
-            format!(
-                "job {} is {} and has no result: follow it with `conclave watch {}{}`",
-                args.job,
-                status.state,
-                args.job,
-                args.connection.options()
-            ),
-        ));
+        return Err(Fault::new(ErrorCode::NotFound, format!("job {} is {} and has no result", args.job, status.state))
+            .with_remedy(format!("follow it with `conclave watch {}{}`", args.job, args.connection.options())));
     }
     let status = at_level(&mut client, status, interval.other()).await?;
     let options = args.connection.options();

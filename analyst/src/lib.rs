@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+pub mod api;
 mod budget;
 mod ca;
 mod check;
@@ -52,8 +53,7 @@ use crate::progress::print as print_event;
 /// Runs the command line in `args`, the program's name first, and returns the exit code: 0 success, 2 invalid input, 3
 /// refused by policy or budget, 4 a party or the coordinator is unreachable, 1 anything else.
 ///
-/// A binary of another package may call this function, but only as its `main`: the demo starts its daemons as children of
-/// the running executable.
+/// The demo starts its daemons as children of the running executable; [`main_as`] names another program.
 pub fn main_from<I>(args: I) -> ExitCode
 where
     I: IntoIterator<Item = OsString>,
@@ -74,6 +74,17 @@ where
             }
         }
     }
+}
+
+/// Runs the command line as [`main_from`], within a program whose executable is not Conclave, and returns the exit code as a
+/// number. `program` is the command that starts this command line again, its first words.
+pub fn main_as<I>(program: Vec<OsString>, args: I) -> u8
+where
+    I: IntoIterator<Item = OsString>,
+{
+    demo::start_children_by(program);
+    let code = main_from(args);
+    (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(1)
 }
 
 fn print_fault(fault: &Fault, json: bool) -> ExitCode {

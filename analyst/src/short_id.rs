@@ -3,6 +3,8 @@
 use conclave_pages::short_id::{self, NoMatch, WHOLE};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::ListRequest;
+use conclave_proto::v1::jobs_client::JobsClient;
+use tonic::transport::Channel;
 
 use crate::client::Connection;
 use crate::faults::{input, refused};
@@ -15,7 +17,17 @@ pub(crate) async fn whole_id(connection: &Connection, job: &str) -> Result<Strin
     if job.len() >= WHOLE {
         return Ok(job.to_owned());
     }
-    let mut client = connection.open().await?;
+    whole_id_at(&mut connection.open().await?, job).await
+}
+
+/// Returns the whole id, as [`whole_id`], on an open connection.
+///
+/// # Errors
+/// Those of [`whole_id`].
+pub(crate) async fn whole_id_at(client: &mut JobsClient<Channel>, job: &str) -> Result<String, Fault> {
+    if job.len() >= WHOLE {
+        return Ok(job.to_owned());
+    }
     let jobs = client.list(ListRequest {}).await.map_err(refused)?.into_inner().jobs;
     choose(job, &jobs.into_iter().map(|job| job.job).collect::<Vec<_>>())
 }
@@ -23,8 +35,10 @@ pub(crate) async fn whole_id(connection: &Connection, job: &str) -> Result<Strin
 fn choose(start: &str, jobs: &[String]) -> Result<String, Fault> {
     match short_id::choose(start, jobs.iter().map(String::as_str)) {
         Ok(one) => Ok(one.to_owned()),
-        Err(NoMatch::Unknown) => Err(Fault::new(ErrorCode::NotFound, format!("you have no job whose id begins with {start:?}"))
-            .with_remedy("`conclave jobs` lists them")),
+        Err(NoMatch::Unknown) => {
+            let message = format!("you have no job whose id begins with {start:?}");
+            Err(Fault::new(ErrorCode::NotFound, message).with_remedy("`conclave jobs` lists them"))
+        }
         Err(NoMatch::Several(which)) => Err(input(which)),
     }
 }

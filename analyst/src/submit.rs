@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use conclave_common::job::{JobSpec, with_lines};
+use conclave_common::job::{JobError, JobSpec, with_lines};
 use conclave_common::text::one_line;
 use conclave_inference::sampler::with_chosen_table;
 use conclave_ops::terminal;
@@ -138,12 +138,18 @@ pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
     complete(files::read(path)?, path)
 }
 
-/// Completes and checks the text of a job file, as [`read_job`] does.
 fn complete(text: String, path: &Path) -> Result<String, Fault> {
-    let text = with_chosen_table(&JobSpec::with_scale_prior(&JobSpec::with_chosen_chains(&named(text))));
+    completed(&text).map_err(|e| input(format!("{}: {e}", path.display())))
+}
+
+/// Completes and checks the text of a job, as [`read_job`] does.
+///
+/// # Errors
+/// A text that is no job, with the key.
+pub(crate) fn completed(text: &str) -> Result<String, JobError> {
+    let text = with_chosen_table(&JobSpec::with_scale_prior(&JobSpec::with_chosen_chains(&named(text.to_owned()))));
     let text = JobSpec::with_chosen_weights(&text);
-    let spec = JobSpec::parse(&text).and_then(|spec| spec.check_new().map(|()| spec));
-    spec.map_err(|e| input(format!("{}: {e}", path.display())))?;
+    JobSpec::parse(&text).and_then(|spec| spec.check_new())?;
     Ok(JobSpec::with_possible_boxes(&text))
 }
 
@@ -151,7 +157,7 @@ fn complete(text: String, path: &Path) -> Result<String, Fault> {
 ///
 /// # Errors
 /// Fails if `[sampler]` is not written as a separate table, or sets `force` to another value.
-fn forced(text: String) -> Result<String, Fault> {
+pub(crate) fn forced(text: String) -> Result<String, Fault> {
     let is_forced = |text: &str| JobSpec::parse(text).is_ok_and(|spec| spec.sampler.force);
     if is_forced(&text) {
         return Ok(text);

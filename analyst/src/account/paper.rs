@@ -1,16 +1,14 @@
 //! `conclave account --paper`: a paper's own privacy bound, beside the ledger's accounting of the same releases.
 
-use std::process::ExitCode;
-
 use clap::ValueEnum;
 use conclave_privacy::accounting::gaussian_dp;
 use conclave_proto::error::Fault;
 use serde_json::{Value, json};
 
+use super::Account;
 use super::renyi::{Bound, SampledTests, corollary_1};
 use super::subsampled_args::{SubsampledArgs, fault};
 use crate::faults::input;
-use crate::output::{say, say_json};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Paper {
@@ -28,7 +26,11 @@ const TESTS: [f64; 5] = [0.2, 0.5, 1.0, 2.0, 4.0];
 /// Numbers of records of the figures' curves, in units of the requested number.
 const SIZES: [f64; 3] = [0.1, 1.0, 10.0];
 
-pub(super) fn run(args: &SubsampledArgs, delta: f64, json: bool) -> Result<ExitCode, Fault> {
+/// Evaluates the paper's bound.
+///
+/// # Errors
+/// Options of other mechanisms, or out of range.
+pub(super) fn account(args: &SubsampledArgs, delta: f64) -> Result<Account, Fault> {
     let SubsampledArgs { batch, records, sensitivity, noise, releases, .. } = *args;
     if !args.describes_tests() {
         return Err(input("--paper takes --batch, --records, --sensitivity, --noise and --releases only".to_owned()));
@@ -38,15 +40,15 @@ pub(super) fn run(args: &SubsampledArgs, delta: f64, json: bool) -> Result<ExitC
     }
     let steps = releases.map_or(EXPERIMENT.steps, |count| count as f64);
     match (batch, records, sensitivity, noise) {
-        (None, None, Some(bound), Some(sd)) => whole(bound, sd, steps, delta, json),
-        (None, None, None, None) => sampled(SampledTests { steps, ..EXPERIMENT }, delta, json),
-        (Some(size), Some(records), None, None) => sampled(SampledTests { size, records, steps }, delta, json),
+        (None, None, Some(bound), Some(sd)) => whole(bound, sd, steps, delta),
+        (None, None, None, None) => sampled(SampledTests { steps, ..EXPERIMENT }, delta),
+        (Some(size), Some(records), None, None) => sampled(SampledTests { size, records, steps }, delta),
         _ => Err(input("--paper heikkila takes either --batch and --records, or --sensitivity and --noise".to_owned())),
     }
 }
 
-/// Prints Corollary 1 beside the cost of the same Gaussian releases.
-fn whole(bound: f64, sd: f64, steps: f64, delta: f64, json: bool) -> Result<ExitCode, Fault> {
+/// Returns Corollary 1 beside the cost of the same Gaussian releases.
+fn whole(bound: f64, sd: f64, steps: f64, delta: f64) -> Result<Account, Fault> {
     for (option, value) in [("--sensitivity", bound), ("--noise", sd)] {
         if !(value.is_finite() && value > 0.0) {
             return Err(input(format!("{option} is {value}: give a number above 0")));
@@ -55,21 +57,25 @@ fn whole(bound: f64, sd: f64, steps: f64, delta: f64, json: bool) -> Result<Exit
     let claimed = corollary_1(bound, sd * sd, steps, delta);
     let mu = 2.0 * bound / sd * steps.sqrt();
     let exact = gaussian_dp::epsilon(mu, delta);
-    if json {
-        say_json(&json!({
-            "paper": "heikkila", "theorem": 1, "steps": steps, "bound": bound, "variance": sd * sd,
-            "epsilon": claimed.epsilon, "order": claimed.order, "mu": mu, "epsilon_gdp": exact,
-        }));
-        return Ok(ExitCode::SUCCESS);
-    }
-    say!("{steps} tests on all records, log ratios of at most {bound}, noise of standard deviation {sd}, delta = {delta:?}:");
-    say!("  Theorem 1 and Corollary 1                              epsilon = {}, at order {:.1}", claimed.epsilon, claimed.order);
-    say!("  Gaussian differential privacy (used by ledgers)        epsilon = {exact}, from mu = {mu}");
-    Ok(ExitCode::SUCCESS)
+    let object = json!({
+        "paper": "heikkila", "theorem": 1, "steps": steps, "bound": bound, "variance": sd * sd,
+        "epsilon": claimed.epsilon, "order": claimed.order, "mu": mu, "epsilon_gdp": exact,
+    });
+    let lines = [
+        format!(
+            "{steps} tests on all records, log ratios of at most {bound}, noise of standard deviation {sd}, delta = {delta:?}:"
+        ),
+        format!(
+            "  Theorem 1 and Corollary 1                              epsilon = {}, at order {:.1}",
+            claimed.epsilon, claimed.order
+        ),
+        format!("  Gaussian differential privacy (used by ledgers)        epsilon = {exact}, from mu = {mu}"),
+    ];
+    Ok((object, lines.join("\n")))
 }
 
-/// Prints Corollary 2 beside the composed privacy losses of fixed noise, and the curves of figures 1a and 1b.
-fn sampled(tests: SampledTests, delta: f64, json: bool) -> Result<ExitCode, Fault> {
+/// Returns Corollary 2 beside the composed privacy losses of fixed noise, and the curves of figures 1a and 1b.
+fn sampled(tests: SampledTests, delta: f64) -> Result<Account, Fault> {
     let SampledTests { size, records, steps } = tests;
     if !(size >= 1.0 && records.is_finite() && size <= records) {
         return Err(input(format!("--batch is {size} of --records {records}: it must be at least 1 and at most --records")));
@@ -80,25 +86,28 @@ fn sampled(tests: SampledTests, delta: f64, json: bool) -> Result<ExitCode, Faul
     let composed = composed(tests, delta)?;
     let by_rate = curves(&RATES, |n, rate| SampledTests { size: rate * n * records, records: n * records, steps }, delta);
     let by_steps = curves(&TESTS, |n, more| SampledTests { size: n * size, records: n * records, steps: more * steps }, delta);
-    if json {
-        say_json(&json!({
-            "paper": "heikkila", "theorem": 2, "steps": steps, "batch": size, "records": records,
-            "epsilon": claimed.epsilon, "order": claimed.order, "epsilon_composed": composed,
-            "figure_1a": points(&by_rate), "figure_1b": points(&by_steps),
-        }));
-        return Ok(ExitCode::SUCCESS);
-    }
-    say!("{steps} tests on {size} of {records} records, log ratios of at most sqrt({size})/{records}, delta = {delta:?}:");
-    say!("  Theorem 2 and Corollary 2                              epsilon = {}, at order {}", claimed.epsilon, claimed.order);
+    let object = json!({
+        "paper": "heikkila", "theorem": 2, "steps": steps, "batch": size, "records": records,
+        "epsilon": claimed.epsilon, "order": claimed.order, "epsilon_composed": composed,
+        "figure_1a": points(&by_rate), "figure_1b": points(&by_steps),
+    });
+    let mut lines = Vec::new();
+    lines.push(format!(
+        "{steps} tests on {size} of {records} records, log ratios of at most sqrt({size})/{records}, delta = {delta:?}:"
+    ));
+    lines.push(format!(
+        "  Theorem 2 and Corollary 2                              epsilon = {}, at order {}",
+        claimed.epsilon, claimed.order
+    ));
     let exact = composed.map_or_else(|| "outside the computable range".to_owned(), |epsilon| format!("epsilon = {epsilon}"));
-    say!("  composed privacy losses, noise of variance 1           {exact}");
-    print_curves("Figure 1a: epsilon by Corollary 2 against the sampling rate q", &by_rate, |tests| {
+    lines.push(format!("  composed privacy losses, noise of variance 1           {exact}"));
+    print_curves(&mut lines, "Figure 1a: epsilon by Corollary 2 against the sampling rate q", &by_rate, |tests| {
         format!("q = {}", (1e9 * tests.size / tests.records).round() / 1e9)
     });
-    print_curves("Figure 1b: epsilon by Corollary 2 against the number of tests T", &by_steps, |tests| {
+    print_curves(&mut lines, "Figure 1b: epsilon by Corollary 2 against the number of tests T", &by_steps, |tests| {
         format!("T = {}", tests.steps)
     });
-    Ok(ExitCode::SUCCESS)
+    Ok((object, lines.join("\n")))
 }
 
 /// Returns epsilon of the same tests by their privacy losses. The noise of a ratio has variance 1, the least that Theorem 2
@@ -135,15 +144,15 @@ fn points(rows: &[Vec<Point>]) -> Value {
     rows.iter().flatten().map(one).collect()
 }
 
-fn print_curves(title: &str, rows: &[Vec<Point>], label: impl Fn(&SampledTests) -> String) {
-    say!("{title}, by number of records N:");
+fn print_curves(lines: &mut Vec<String>, title: &str, rows: &[Vec<Point>], label: impl Fn(&SampledTests) -> String) {
+    lines.push(format!("{title}, by number of records N:"));
     let Some(first) = rows.first() else { return };
     let heads: String = first.iter().map(|(tests, _)| format!("{:>14}", format!("N = {}", tests.records))).collect();
-    say!("  {:<14}{heads}", "");
+    lines.push(format!("  {:<14}{heads}", ""));
     for row in rows {
         let cell = |(_, bound): &Point| bound.map_or_else(|| "-".to_owned(), |bound| format!("{:.4}", bound.epsilon));
         let cells: String = row.iter().map(|point| format!("{:>14}", cell(point))).collect();
-        say!("  {:<14}{cells}", row.first().map_or_else(String::new, |(tests, _)| label(tests)));
+        lines.push(format!("  {:<14}{cells}", row.first().map_or_else(String::new, |(tests, _)| label(tests))));
     }
 }
 

@@ -1,13 +1,13 @@
 //! `conclave account --subsampled`: the cost of blocks of subsampled releases.
 
-use std::process::ExitCode;
+use std::fmt::Write as _;
 
 use conclave_privacy::accounting::{BlockCharge, RESERVE_LOG2, SamplingProbability, SubsampledRelease, gaussian_dp, mu_squared};
 use conclave_proto::error::Fault;
 use serde_json::json;
 
+use super::Account;
 use super::subsampled_args::{SubsampledArgs, fault};
-use crate::output::{say, say_json};
 
 /// Cost of one block and of all blocks.
 struct Blocks {
@@ -44,7 +44,7 @@ impl Blocks {
     }
 }
 
-pub(super) fn run(args: &SubsampledArgs, delta: f64, json: bool) -> Result<ExitCode, Fault> {
+pub(super) fn account(args: &SubsampledArgs, delta: f64) -> Result<Account, Fault> {
     let release = args.release()?;
     let (releases, blocks) = args.counts()?;
     let part = args.reserve(delta)? / blocks as f64;
@@ -59,12 +59,7 @@ pub(super) fn run(args: &SubsampledArgs, delta: f64, json: bool) -> Result<ExitC
     let mut cost = Blocks { release, releases, blocks, one, one_epsilon: 0.0, epsilon: 0.0, composed };
     cost.one_epsilon = gaussian_dp::epsilon(one.covering_mu(), delta - one.reserve());
     cost.epsilon = gaussian_dp::epsilon(cost.mu(), delta - cost.reserve());
-    if json {
-        say_json(&to_json(&cost))
-    } else {
-        print_cost(&cost, delta)
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok((to_json(&cost), text(&cost, delta)))
 }
 
 fn to_json(cost: &Blocks) -> serde_json::Value {
@@ -86,35 +81,40 @@ fn to_json(cost: &Blocks) -> serde_json::Value {
     })
 }
 
-fn print_cost(cost: &Blocks, delta: f64) {
+fn text(cost: &Blocks, delta: f64) -> String {
+    let mut text = String::new();
+    let mut line = |words: std::fmt::Arguments<'_>| {
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "{words}");
+    };
     let Blocks { releases, blocks, one, release, .. } = cost;
     let multiplier = short(release.relative_sensitivity().recip());
-    say!(
+    line(format_args!(
         "Each release samples a unit with probability {}, under noise of {multiplier:?} times the largest contribution of one \
          unit.",
         release.probability.get()
-    );
-    say!("Neighbours: {}. A block of {} releases costs:", release.adjacency.as_str(), releases / blocks);
-    say!("  mu = {}", one.covering_mu());
-    say!("  and {:?} of delta, from the reserve", short(one.reserve()));
-    say!("  alone, at delta = {delta:?}: epsilon = {}", cost.one_epsilon);
+    ));
+    line(format_args!("Neighbours: {}. A block of {} releases costs:", release.adjacency.as_str(), releases / blocks));
+    line(format_args!("  mu = {}", one.covering_mu()));
+    line(format_args!("  and {:?} of delta, from the reserve", short(one.reserve())));
+    line(format_args!("  alone, at delta = {delta:?}: epsilon = {}", cost.one_epsilon));
     if *blocks > 1 {
-        say!("{blocks} such blocks cost mu = {} and {:?} of delta:", cost.mu(), short(cost.reserve()));
-        say!("  together, at delta = {delta:?}: epsilon = {}", cost.epsilon);
+        line(format_args!("{blocks} such blocks cost mu = {} and {:?} of delta:", cost.mu(), short(cost.reserve())));
+        line(format_args!("  together, at delta = {delta:?}: epsilon = {}", cost.epsilon));
     }
     match cost.composed {
-        Some(epsilon) => {
-            say!(
-                "All {releases} releases by composing their privacy losses, with no other queries between them: epsilon = \
+        Some(epsilon) => line(format_args!(
+            "All {releases} releases by composing their privacy losses, with no other queries between them: epsilon = \
                  {epsilon}"
-            )
-        }
-        None => say!("The composed loss of all {releases} releases is outside the computable range."),
+        )),
+        None => line(format_args!("The composed loss of all {releases} releases is outside the computable range.")),
     }
     if one.units > one.covering_units {
-        say!("Ledgers charge mu = {}: the minimum price of this number of noise draws.", cost.charged());
+        line(format_args!("Ledgers charge mu = {}: the minimum price of this number of noise draws.", cost.charged()));
     }
-    say!("All units in every release, for the same noise in the estimate: mu = {}", cost.unsampled());
+    line(format_args!("All units in every release, for the same noise in the estimate: mu = {}", cost.unsampled()));
+    text.truncate(text.trim_end().len());
+    text
 }
 
 /// Returns a value without the extra digits of fixed point.
@@ -143,7 +143,7 @@ mod tests {
         {
             let options = ["account", "--subsampled", "--probability", "0.01", "--noise-multiplier", "2", "--releases", "5"];
             let line = Line::try_parse_from(options.iter().chain(&more)).unwrap();
-            let fault = run(&line.args, 0.01, true).unwrap_err();
+            let fault = account(&line.args, 0.01).unwrap_err();
             assert!(fault.message.contains(word), "{more:?}: {}", fault.message);
         }
     }

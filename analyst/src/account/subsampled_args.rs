@@ -6,6 +6,7 @@ use conclave_privacy::accounting::{
 };
 use conclave_privacy::mechanism::{MechanismError, NoiseScale, Sensitivity};
 use conclave_proto::error::Fault;
+use serde::Deserialize;
 
 use crate::faults::input;
 
@@ -16,7 +17,8 @@ const SCALE: u64 = 1 << 49;
 const RESERVE: f64 = 0.1;
 
 /// Options of `--subsampled`.
-#[derive(Args, Debug, Default, PartialEq)]
+#[derive(Args, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Subsampled releases")]
 pub(crate) struct SubsampledArgs {
     /// Account for blocks of subsampled releases: each release draws a fresh secret random sample of the units
@@ -65,7 +67,8 @@ pub(crate) struct SubsampledArgs {
     pub(super) adjacency: Option<Neighbours>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Neighbours {
     /// Replace one unit by another
     Replace,

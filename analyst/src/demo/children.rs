@@ -51,9 +51,10 @@ impl Children {
         let ready = daemon.logs.join(format!("{}.ready", daemon.name));
         let file = File::create(&log).map_err(|e| Fault::of_file(&log, "be written", &e))?;
         let copy = file.try_clone().map_err(|e| Fault::of_file(&log, "be written", &e))?;
-        let executable = std::env::current_exe().map_err(|e| cannot_start(daemon.name, &e))?;
-        let mut command = Command::new(executable);
+        let words = super::program::words().map_err(|e| cannot_start(daemon.name, &e))?;
+        let mut command = Command::new(&words[0]);
         command
+            .args(&words[1..])
             .arg(daemon.word)
             .arg("run")
             .arg("--config")

@@ -5,6 +5,7 @@ mod command;
 mod folder;
 mod next_steps;
 mod options;
+mod program;
 mod shards;
 mod truth;
 
@@ -13,3 +14,4 @@ mod tests;
 
 pub(crate) use command::run;
 pub(crate) use options::DemoArgs;
+pub(crate) use program::start_children_by;

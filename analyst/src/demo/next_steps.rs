@@ -21,7 +21,7 @@ pub(super) fn with_truth(result_json: &str, truth: &[(&str, f64)]) -> Result<Str
 /// Returns suggested commands that can be run unchanged.
 pub(super) fn next_steps(folder: &DemoFolder, status: &JobStatus, url: &str) -> String {
     let program = std::env::args_os().next().unwrap_or_else(|| "conclave".into());
-    let program = quoted(Path::new(&program));
+    let program = super::program::text().unwrap_or_else(|| quoted(Path::new(&program)));
     let (root, job) = (&folder.root, &status.job);
     let run = |daemon: &str, config: PathBuf| format!("  {} run --config {}\n", command_of(daemon), quoted(&config));
     let mut text = format!(
@@ -52,6 +52,9 @@ pub(super) fn next_steps(folder: &DemoFolder, status: &JobStatus, url: &str) -> 
 
 /// Returns the command of a daemon: its own program if built beside this one, else this program's hidden subcommand.
 fn command_of(daemon: &str) -> String {
+    if let Some(program) = super::program::text() {
+        return format!("{program} __{daemon}");
+    }
     let beside = std::env::current_exe()
         .ok()
         .map(|exe| exe.with_file_name(format!("conclave-{daemon}{}", std::env::consts::EXE_SUFFIX)))
@@ -69,7 +72,7 @@ fn command_of(daemon: &str) -> String {
     }
 }
 
-pub(super) fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -8,4 +8,6 @@ mod screen;
 mod stream;
 mod text;
 
-pub(crate) use stream::follow;
+pub(crate) use observer::Observer;
+pub(crate) use pace::RunHistory;
+pub(crate) use stream::{follow, follow_with, has_ended};

@@ -6,3 +6,4 @@ mod text;
 
 pub(crate) use command::{FormulaArgs, run};
 pub(crate) use overrides::Overrides;
+pub(crate) use text::{Outline, job_file};

@@ -7,28 +7,28 @@ use conclave_common::job::{JobError, JobSpec};
 use toml::{Table, Value};
 
 /// The parts of a job that the options state.
-pub(super) struct Outline<'a> {
-    pub(super) name: &'a str,
-    pub(super) parties: &'a [String],
-    pub(super) formula: &'a str,
-    pub(super) family: &'a str,
-    pub(super) df: Option<f64>,
-    pub(super) epsilon: f64,
-    pub(super) delta: f64,
+pub(crate) struct Outline<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) parties: &'a [String],
+    pub(crate) formula: &'a str,
+    pub(crate) family: &'a str,
+    pub(crate) df: Option<f64>,
+    pub(crate) epsilon: f64,
+    pub(crate) delta: f64,
     /// The estimated number of records of each party.
-    pub(super) records: Option<u64>,
+    pub(crate) records: Option<u64>,
 }
 
 /// A fault of the columns' file, or of the job.
 #[derive(Debug)]
-pub(super) enum TextFault {
+pub(crate) enum TextFault {
     Columns(String),
     Job(JobError),
 }
 
 impl TextFault {
     /// Returns the message; a fault of the columns names their file.
-    pub(super) fn in_file(&self, path: &Path) -> String {
+    pub(crate) fn in_file(&self, path: &Path) -> String {
         match self {
             Self::Columns(message) => format!("{}: {message}", path.display()),
             Self::Job(error) if error.key.starts_with("columns") => format!("{}: {error}", path.display()),
@@ -38,7 +38,7 @@ impl TextFault {
 }
 
 /// Returns the text of a job with the declared columns that its formula needs, and the names of its parameters.
-pub(super) fn job_file(outline: &Outline<'_>, columns: &str) -> Result<(String, Vec<String>), TextFault> {
+pub(crate) fn job_file(outline: &Outline<'_>, columns: &str) -> Result<(String, Vec<String>), TextFault> {
     let file: Table =
         columns.parse().map_err(|error: toml::de::Error| TextFault::Columns(error.to_string().trim_end().to_owned()))?;
     let Some(Value::Table(columns)) = file.get("columns") else {

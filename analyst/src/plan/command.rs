@@ -12,10 +12,11 @@ use conclave_inference::sampler::Expected;
 use conclave_proto::error::Fault;
 use serde_json::{Map, Value};
 
-use super::plan_input::PlanInput;
+use super::plan_input::{PlanInput, Rehearsal};
 use super::text;
 use super::weights::ErrorByWeights;
 use crate::faults::{input, internal};
+use crate::files;
 use crate::output::{say, say_json};
 use crate::submit::read_job;
 
@@ -61,19 +62,36 @@ struct JobPlan {
 
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
-    let spec = JobSpec::parse(&text).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
-    let given = PlanInput::of(&spec, &args.job, args.rehearsal.as_deref())?;
-    let plan = JobPlan::of(&spec, &given).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
+    let rehearsed = args.rehearsal.as_deref().map(|path| Ok((files::read(path)?, path.display().to_string()))).transpose()?;
+    let rehearsal = rehearsed.as_ref().map(|(text, name)| Rehearsal { text, name });
+    let (json, text) = planned(&text, &args.job.display().to_string(), rehearsal)?;
     if args.json {
-        let mut json = plan.object(&spec).map_err(|e| internal(e.to_string()))?;
-        if let Some(withheld) = &given.withheld {
-            json["withheld"] = serde_json::to_value(withheld).map_err(|e| internal(e.to_string()))?;
-        }
         say_json(&json);
     } else {
-        say!("{}", plan.text(&spec, &given).trim_end());
+        say!("{}", text.trim_end());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Plans a job: the JSON object, and its text. `rehearsal` is the object of a rehearsal of this job.
+///
+/// # Errors
+/// A job without a number of records, or that the planner refuses.
+pub(crate) fn plan(job: &str, rehearsal: Option<&str>) -> Result<(Value, String), Fault> {
+    planned(job, "the job", rehearsal.map(|text| Rehearsal { text, name: "the rehearsal" }))
+}
+
+/// Plans a job of this name in messages.
+fn planned(job: &str, name: &str, rehearsal: Option<Rehearsal<'_>>) -> Result<(Value, String), Fault> {
+    let unfit = |e: &dyn std::fmt::Display| input(format!("{name}: {e}"));
+    let spec = JobSpec::parse(job).map_err(|e| unfit(&e))?;
+    let given = PlanInput::of(&spec, name, rehearsal)?;
+    let plan = JobPlan::of(&spec, &given).map_err(|e| unfit(&e))?;
+    let mut json = plan.object(&spec).map_err(|e| internal(e.to_string()))?;
+    if let Some(withheld) = &given.withheld {
+        json["withheld"] = serde_json::to_value(withheld).map_err(|e| internal(e.to_string()))?;
+    }
+    Ok((json, plan.text(&spec, &given)))
 }
 
 impl JobPlan {

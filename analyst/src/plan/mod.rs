@@ -5,4 +5,4 @@ mod plan_input;
 mod text;
 mod weights;
 
-pub(crate) use command::{PlanArgs, run};
+pub(crate) use command::{PlanArgs, plan, run};

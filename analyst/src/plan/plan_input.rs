@@ -1,7 +1,5 @@
 //! Inputs of a plan: the job's `[plan]` table, or a rehearsal.
 
-use std::path::Path;
-
 use conclave_common::job::JobSpec;
 use conclave_inference::planner::Guess;
 use conclave_pages::object::{rows, sentences, text};
@@ -11,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::faults::input;
-use crate::files;
 
 /// Information available before a run.
 #[derive(Debug)]
@@ -32,6 +29,13 @@ pub(super) struct Withheld {
     pub(super) epsilon: f64,
     /// The reasons, as sentences.
     pub(super) reasons: Vec<String>,
+}
+
+/// A rehearsal's object as text, and its name in messages.
+#[derive(Clone, Copy)]
+pub(super) struct Rehearsal<'a> {
+    pub(super) text: &'a str,
+    pub(super) name: &'a str,
 }
 
 /// The part of a rehearsal's object used by a plan.
@@ -55,13 +59,13 @@ impl Rehearsed {
 }
 
 impl PlanInput {
-    /// Reads a rehearsal's file if given, else the job; the job's record counts replace a rehearsal's.
-    pub(super) fn of(spec: &JobSpec, job: &Path, rehearsal: Option<&Path>) -> Result<Self, Fault> {
+    /// Reads a rehearsal's object if given, else the job; the job's record counts replace a rehearsal's. `job` is the name of the
+    /// job in messages.
+    pub(super) fn of(spec: &JobSpec, job: &str, rehearsal: Option<Rehearsal<'_>>) -> Result<Self, Fault> {
         let given = spec.plan.clone().unwrap_or_default();
-        if let Some(path) = rehearsal {
-            let text = files::read(path)?;
-            let rehearsed: Rehearsed = serde_json::from_str(&text)
-                .map_err(|e| input(format!("{} is not the output of `conclave rehearse --json`: {e}", path.display())))?;
+        if let Some(Rehearsal { text, name }) = rehearsal {
+            let rehearsed: Rehearsed = serde_json::from_str(text)
+                .map_err(|e| input(format!("{name} is not the output of `conclave rehearse --json`: {e}")))?;
             let withheld = rehearsed.withheld();
             let guess = match given.records {
                 Some(records) if rehearsed.plan.records.len() == records.len() => rehearsed.plan.with_records(records),
@@ -75,11 +79,10 @@ impl PlanInput {
             });
         }
         let records = given.records.clone().ok_or_else(|| {
-            input(format!(
-                "{}: plan.records: missing; write records = 100_000, an estimate for each party, under [plan], or pass \
-                 --rehearsal FILE from `conclave rehearse`",
-                job.display()
-            ))
+            input(format!("{job}: plan.records: missing")).with_remedy(
+                "write records = 100_000, an estimate for each party, under [plan], or pass --rehearsal FILE from `conclave \
+                 rehearse`",
+            )
         })?;
         let guess = Guess::of_plan(&given, records.clone());
         Ok(Self { records, guess, withheld: None })

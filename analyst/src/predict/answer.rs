@@ -8,16 +8,16 @@ use conclave_predict::{
 };
 
 /// The request of a prediction.
-pub(super) struct Request {
-    pub(super) tables: Vec<Table>,
-    pub(super) party: Option<String>,
-    pub(super) new_party: bool,
-    pub(super) times: Vec<f64>,
-    pub(super) outcome: bool,
-    pub(super) contrast: bool,
-    pub(super) average: Vec<String>,
-    pub(super) level: Level,
-    pub(super) seed: Option<u64>,
+pub(crate) struct Request {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) party: Option<String>,
+    pub(crate) new_party: bool,
+    pub(crate) times: Vec<f64>,
+    pub(crate) outcome: bool,
+    pub(crate) contrast: bool,
+    pub(crate) average: Vec<String>,
+    pub(crate) level: Level,
+    pub(crate) seed: Option<u64>,
 }
 
 /// Predictions, with everything needed to show them.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use conclave_common::job::JobSpec;
 use conclave_pages::object::sentences;
 use conclave_pages::released;
 use conclave_pages::text::thousands;
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use super::answer::{Answer, Request, answer};
 use super::{csv_file, input as rows, shown, structured};
-use crate::ended::{FetchedJob, fetch_job, interruptible};
+use crate::ended::{fetch_job, interruptible};
 use crate::faults::{input, internal};
 use crate::interval::IntervalArgs;
 use crate::jobs::JobArgs;
@@ -108,7 +109,8 @@ pub(crate) async fn run(args: PredictArgs) -> Result<ExitCode, Fault> {
         let job = whole_id(&connection, &args.from.job).await?;
         let fetched = fetch_job(&connection, &job).await?;
         check(&fetched.result, &job)?;
-        let answer = on_thread(move || compute(&fetched, &request)).await??;
+        let answer =
+            on_thread(move || compute(&fetched.spec, &fetched.result, &fetched.draws.sampling.theta, &request)).await??;
         Ok((job, answer))
     })
     .await?;
@@ -139,11 +141,20 @@ pub(super) fn check(result: &Value, job: &str) -> Result<(), Fault> {
     Err(Fault::new(ErrorCode::Internal, message))
 }
 
-fn compute(fetched: &FetchedJob, request: &Request) -> Result<Answer, Fault> {
-    let estimand = fetched.result["posterior"][0]["estimand"].as_str();
-    let samples = &fetched.draws.sampling.theta;
-    let answer = answer(&fetched.spec, samples, request).map_err(|e| input(e.to_string()))?;
-    Ok(Answer { estimand: estimand.map(str::to_owned), of_result: sentences(&fetched.result, "warnings"), ..answer })
+fn compute(spec: &JobSpec, result: &Value, samples: &[Vec<Vec<f64>>], request: &Request) -> Result<Answer, Fault> {
+    let estimand = result["posterior"][0]["estimand"].as_str();
+    let answer = answer(spec, samples, request).map_err(|e| input(e.to_string()))?;
+    Ok(Answer { estimand: estimand.map(str::to_owned), of_result: sentences(result, "warnings"), ..answer })
+}
+
+/// Predicts from a run's object and its kept draws, `[value][chain][draw]`; returns the object of `predict --json`.
+///
+/// # Errors
+/// An answer that is not adequate; a request that does not fit the job.
+pub(crate) fn predicted(spec: &JobSpec, result: &Value, samples: &[Vec<Vec<f64>>], request: &Request) -> Result<Value, Fault> {
+    let job = result["job"].as_str().unwrap_or_default();
+    check(result, job)?;
+    Ok(structured::object(job, &compute(spec, result, samples, request)?))
 }
 
 /// Runs a long computation beside the runtime, which still notices Ctrl-C.

@@ -9,4 +9,5 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{PredictArgs, run};
+pub(crate) use answer::Request;
+pub(crate) use command::{PredictArgs, predicted, run};

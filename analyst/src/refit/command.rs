@@ -1,29 +1,19 @@
 //! `conclave refit`: its options and output.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use clap::Args;
-use conclave_common::job::{JobSpec, Refit};
-use conclave_draws::attributes;
-use conclave_draws::result::{self, Outcome, PartyOutcome};
-use conclave_draws::spent::Spent;
-use conclave_draws::zarr::DrawStore;
-use conclave_inference::sampler::{Refitted, RunReport};
 use conclave_proto::error::Fault;
 
-use super::releases::{EndedJob, fetch};
+use super::infer::{Changes, refit};
 use crate::faults::input;
 use crate::files;
 use crate::inadequate::AdequacyArgs;
-use crate::interval::{self, IntervalArgs};
+use crate::interval::IntervalArgs;
 use crate::jobs::JobArgs;
 use crate::output::{say, say_json};
-use crate::result::{RunResult as ShownResult, read};
-
-/// Id of a refit, unknown to any coordinator.
-const JOB: &str = "refit";
+use crate::result::RunResult as ShownResult;
 
 const AFTER_HELP: &str = "\
 A job of algorithm = \"noisy-statistics\" spends its budget in a few releases. The releases do not change, and this machine can \
@@ -97,20 +87,18 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     {
         return Err(input(format!("{} is not empty", out.display())).with_remedy("choose a new folder"));
     }
-    let job = fetch(&args.from.connection, &args.from.job).await?;
-    let refit = Refit {
-        priors: &priors,
-        drop: &args.drop,
-        without: &args.without,
+    let client = args.from.connection.open().await?;
+    let changes = Changes {
+        priors,
+        drop: args.drop.clone(),
+        without: args.without.clone(),
         draws: args.draws,
         chains: args.chains,
         seed: args.seed,
     };
-    let unfit = |why: &dyn std::fmt::Display| input(format!("job {} can't be refitted: {why}", args.from.job));
-    let spec = refit.of(&job.text).map_err(|e| unfit(&e))?;
-    let began = Instant::now();
-    let refitted = job.releases.refit(&spec).map_err(|e| unfit(&e))?;
-    let json = keep(&args, &spec, &job, refitted, began)?;
+    let options = args.from.connection.options();
+    let (out, level) = (args.out.as_deref(), args.interval.other());
+    let json = refit(client, &args.from.job, &options, &changes, out, level).await?.json;
     let shown = ShownResult::parse(&json)?;
     if args.from.json {
         say_json(&json);
@@ -121,40 +109,6 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
         }
     }
     Ok(args.adequacy.exit_code(shown.grade()))
-}
-
-/// Summarises the draws as a JSON object, and writes them to a folder if one is given.
-fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, began: Instant) -> Result<String, Fault> {
-    let (names, chains) = (spec.draw_names(), spec.sampler.chains as usize);
-    let out = args.out.as_deref();
-    let written = |e: std::io::Error| Fault::of_file(out.unwrap_or(Path::new("")), "be written", &e);
-    let mut draws = match out {
-        Some(out) => DrawStore::create(out, chains, &names, &attributes::at_start(spec, JOB)).map_err(written)?,
-        None => DrawStore::in_memory(Path::new(""), chains, &names),
-    };
-    refitted.draws.into_iter().for_each(|draw| draws.push(&draw.into()));
-    let parties = job.parties.iter().filter(|(name, _)| spec.parties.contains(name));
-    let outcome = Outcome {
-        stopped_by: job.stopped_by,
-        budget_party: None,
-        iterations: 0,
-        seconds: began.elapsed().as_secs_f64(),
-        refit_of: Some(args.from.job.clone()),
-        warnings: Vec::new(),
-        report: RunReport { inference: Some(refitted.inference), ..RunReport::default() },
-        parties: parties
-            .map(|(name, held)| PartyOutcome { name: name.clone(), metadata: Some(*held), spent: Spent::default() })
-            .collect(),
-    };
-    let result = result::build(spec, JOB, out, &draws, &outcome);
-    if out.is_some() {
-        draws.finish(spec, &attributes::at_end(spec, JOB, &result)).map_err(written)?;
-    }
-    let Some(level) = args.interval.other() else { return Ok(result.to_json()) };
-    let mut object = read(&result.to_json())?;
-    let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|value| draws.samples(value)).collect();
-    interval::add(&mut object, spec, &samples, level);
-    Ok(object.to_string())
 }
 
 /// Parses `NAME=DENSITY`; a level's name may contain `=`, a density does not.

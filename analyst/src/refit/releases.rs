@@ -8,9 +8,10 @@ use conclave_inference::sampler::{RefitError, StoredReleases, refittable};
 use conclave_proto::error::Fault;
 use conclave_proto::log::{RoundPieces, opened_parties};
 use conclave_proto::v1::job_log::Body;
+use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::{LogHeader, LogRound};
+use tonic::transport::Channel;
 
-use crate::client::Connection;
 use crate::faults::{input, internal};
 use crate::signed_job::{check, next, open_log, unexpected_message};
 
@@ -32,10 +33,10 @@ pub(super) struct EndedJob {
 /// # Errors
 /// [`ErrorCode::InvalidInput`] for a job that can't be refitted, with the reason; [`ErrorCode::Internal`] for a log that
 /// contradicts its job.
-pub(super) async fn fetch(connection: &Connection, job: &str) -> Result<EndedJob, Fault> {
-    let mut pieces = open_log(connection.open().await?, job).await?;
+pub(super) async fn fetch(client: JobsClient<Channel>, job: &str, options: &str) -> Result<EndedJob, Fault> {
+    let mut pieces = open_log(client, job).await?;
     let mut log = match next(&mut pieces).await? {
-        Body::Header(header) => Log::begin(header, job, &connection.options())?,
+        Body::Header(header) => Log::begin(header, job, options)?,
         Body::End(end) => return Err(damaged(&end.damage)),
         _ => return Err(unexpected_message()),
     };
@@ -112,10 +113,8 @@ impl Log {
 fn ended(state: &str, job: &str, options: &str) -> Result<(), Fault> {
     match state {
         "finished" | "cancelled" | "failed" => Ok(()),
-        _ => Err(input(format!(
-            "job {job} has not ended, and only a job that has ended can be refitted: follow it with `conclave watch \
-             {job}{options}`"
-        ))),
+        _ => Err(input(format!("job {job} has not ended, and only a job that has ended can be refitted"))
+            .with_remedy(format!("follow it with `conclave watch {job}{options}`"))),
     }
 }
 

@@ -15,6 +15,7 @@ use conclave_vault::data::bind;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
+use super::bound::screened;
 use super::progress::Progress;
 use super::run::rehearse;
 use crate::faults::{input, internal};
@@ -101,12 +102,8 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
 fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyUnit), Fault> {
     let shard = records::load(path, spec, drop)?;
     // Printed on standard error, outside the rehearsal's object: the object is passed on, and warnings concern single files.
-    for concern in records::concerns(&shard, spec)? {
-        if concern.grave {
-            return Err(input(format!("{}: {concern}", path.display())));
-        }
-        terminal::print_error(&format_args!("warning: {}: {concern}", path.display()));
-    }
+    screened(shard.as_ref(), spec, &mut |concern| terminal::print_error(&format_args!("warning: {}: {concern}", path.display())))
+        .map_err(|fault| input(format!("{}: {fault}", path.display())))?;
     let data = bind(&shard, spec).map_err(|e| input(format!("{}: {e}", path.display())))?;
     Ok((data, PrivacyUnit::default()))
 }

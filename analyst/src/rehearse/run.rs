@@ -211,10 +211,9 @@ impl<'a> Run<'a> {
         if let Some(reason) = outcome.warnings.first().filter(|_| stopped_by == StoppedBy::Clip) {
             return input(reason.clone());
         }
-        let message = "not one draw was kept: raise the job's epsilon, or shorten its warm-up; `conclave plan` shows the rounds \
-                       that a budget affords";
+        let remedy = "raise the job's epsilon, or shorten its warm-up; `conclave plan` shows the rounds that a budget affords";
         let code = if stopped_by == StoppedBy::Budget { ErrorCode::Budget } else { ErrorCode::InvalidInput };
-        Fault::new(code, message)
+        Fault::new(code, "not one draw was kept").with_remedy(remedy)
     }
 }
 

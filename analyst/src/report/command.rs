@@ -7,6 +7,7 @@ use clap::Args;
 use conclave_common::job::JobSpec;
 use conclave_draws::Draws;
 use conclave_pages::text::thousands;
+use conclave_predict::Level;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::{JobRequest, JobStatus};
@@ -58,30 +59,61 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     }
     let args = ReportArgs { from: args.from.with_whole_id().await?, ..args };
     let mut client = args.from.connection.open().await?;
-    let request = JobRequest { job: args.from.job.clone() };
-    let status = client.get(request).await.map_err(refused)?.into_inner();
-    if ended_without_result(&status) {
-        let (source, spec) = fetch_spec(&client, &args.from.job).await?;
-        let log = log_digest(&client, &spec, &args.from.job).await;
-        let page = failed::page(&status, &source, &spec, log.as_deref(), &args.from.connection.coordinator);
-        return written(&args, &page);
-    }
-    let mut result = result_of(&status, &args.from.connection.options())?;
-    let (source, spec) = fetch_spec(&client, &args.from.job).await?;
-    let units = Units::new(&args.per, &spec)?;
     let partial = partial_name(&args.out);
+    let source = Source {
+        coordinator: &args.from.connection.coordinator,
+        options: &args.from.connection.options(),
+        job: &args.from.job,
+        partial: &partial,
+    };
+    let page = html(&mut client, &source, args.interval.other(), &args.per).await?;
+    written(&args, &page)
+}
+
+/// The job that a report is made of, and where its draws are kept meanwhile.
+pub(crate) struct Source<'a> {
+    /// The coordinator's address.
+    pub(crate) coordinator: &'a str,
+    /// Connection options of suggested commands.
+    pub(crate) options: &'a str,
+    /// The job's whole id.
+    pub(crate) job: &'a str,
+    /// The folder that the draws are fetched to, and which is removed at the end; must not exist.
+    pub(crate) partial: &'a Path,
+}
+
+/// Returns a job's report as one HTML page.
+///
+/// # Errors
+/// Those of the coordinator; a job that has not ended; a unit that is none of the job's.
+pub(crate) async fn html(
+    client: &mut JobsClient<Channel>,
+    from: &Source<'_>,
+    level: Option<Level>,
+    per: &[Per],
+) -> Result<String, Fault> {
+    let Source { coordinator, job, partial, .. } = *from;
+    let status = client.get(JobRequest { job: job.to_owned() }).await.map_err(refused)?.into_inner();
+    if ended_without_result(&status) {
+        let (source, spec) = fetch_spec(client, job).await?;
+        let log = log_digest(client, &spec, job).await;
+        return Ok(failed::page(&status, &source, &spec, log.as_deref(), coordinator));
+    }
+    let mut result = result_of(&status, from.options)?;
+    let (source, spec) = fetch_spec(client, job).await?;
+    let units = Units::new(per, &spec)?;
     if partial.exists() {
         return Err(input(format!("{} already exists, and the report's draws would be fetched there", partial.display()))
             .with_remedy("move it away"));
     }
-    let fetched = fetch(&mut client, &args.from.job, &partial).await;
-    let draws = read(&partial, fetched)?;
-    if let Some(level) = args.interval.other() {
-        let gone = || without_draws(Fault::new(ErrorCode::NotFound, ""), &args.from.job);
+    let fetched = fetch(client, job, partial).await;
+    let draws = read(partial, fetched)?;
+    if let Some(level) = level {
+        let gone = || without_draws(Fault::new(ErrorCode::NotFound, ""), job);
         of_draws(&mut result, &spec, draws.as_ref().ok_or_else(gone)?, level);
     }
-    let log = log_digest(&client, &spec, &args.from.job).await;
-    let page = page(&Material {
+    let log = log_digest(client, &spec, job).await;
+    Ok(page(&Material {
         status: &status,
         source: &source,
         spec: &spec,
@@ -89,9 +121,8 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         draws: draws.as_ref(),
         units: &units,
         log: log.as_deref(),
-        coordinator: &args.from.connection.coordinator,
-    });
-    written(&args, &page)
+        coordinator,
+    }))
 }
 
 /// Returns true for a job that failed, or was cancelled, before its first draw.

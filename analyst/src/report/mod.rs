@@ -23,4 +23,5 @@ mod units;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{ReportArgs, run};
+pub(crate) use command::{ReportArgs, Source, html, run};
+pub(crate) use units::Per;

@@ -41,6 +41,14 @@ impl Refit<'_> {
     /// A key that is not a parameter, a text that is not a prior or does not fit its parameter, an unknown predictor, and numbers
     /// of draws or chains out of range.
     pub fn of(&self, text: &str) -> Result<JobSpec, JobError> {
+        JobSpec::parse(&self.text(text)?)
+    }
+
+    /// Returns the text of the refit, as [`Refit::of`].
+    ///
+    /// # Errors
+    /// Those of [`Refit::of`].
+    pub fn text(&self, text: &str) -> Result<String, JobError> {
         let old = JobSpec::parse(text)?;
         let mut file = read(text)?;
         let dropped = self.leave_out(&old, &mut file)?;
@@ -57,16 +65,18 @@ impl Refit<'_> {
                 sampler.insert(key.to_owned(), whole(&format!("sampler.{key}"), value)?);
             }
         }
-        let new = match JobSpec::parse(&written(&file)?) {
+        let mut text = written(&file)?;
+        let new = match JobSpec::parse(&text) {
             // Released counts and sums determine the smaller model, though it has no table of its own.
             Err(error) if error.key == "release.table" && old.model.kind() == "linear" => {
                 table(&mut file, "release")?.remove("table");
-                JobSpec::parse(&written(&file)?)?
+                text = written(&file)?;
+                JobSpec::parse(&text)?
             }
             new => new?,
         };
         self.check_default(&new, table(&mut file, "prior")?)?;
-        Ok(new)
+        Ok(text)
     }
 
     /// Leaves parties out of the job's list.

@@ -1,7 +1,5 @@
 //! `conclave-party run --check`: checks everything that can be checked without changes. `doctor` checks more.
 
-use std::sync::Arc;
-
 use conclave_ops::check::{Checks, check_writable};
 use conclave_ops::files::parent_folder;
 use conclave_proto::revoked::RevokedFile;
@@ -76,7 +74,7 @@ impl StartupChecks {
 
     fn data(&mut self, config: &PartyConfig) {
         let shard = match Shard::load(&config.data, config.policy.columns.as_deref()) {
-            Ok(shard) => Arc::new(shard),
+            Ok(shard) => shard,
             Err(e) => return self.checks.fault("data", e.to_string()),
         };
         self.records = Some(shard.records());

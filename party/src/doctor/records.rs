@@ -16,7 +16,7 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
         Err(e) => return vec![unusable(config, &e), Finding::skipped("bounds", "the records can't be read")],
     };
     let mut findings = vec![rows(&shard), columns(config, &shard)];
-    match screen_columns(&shard, None) {
+    match screen_columns(&*shard, None) {
         Ok(concerns) => findings.extend(concerns.iter().map(|concern| finding("columns", concern, concern.found.clone()))),
         Err(e) => findings.push(unreadable("columns", &e)),
     }
@@ -102,7 +102,7 @@ fn bounds(config: &PartyConfig, shard: &Arc<Shard>) -> Vec<Finding> {
         };
         checked += 1;
         let of_job = |concern: &Concern| format!("job {short} {:?}: {}", spec.name, concern.found);
-        match screen_job(shard, spec) {
+        match screen_job(&**shard, spec) {
             Ok(concerns) => findings.extend(concerns.iter().map(|concern| finding(CODE, concern, of_job(concern)))),
             Err(e) => return vec![unreadable(CODE, &e)],
         }

@@ -137,7 +137,7 @@ pub(crate) fn try_inquiries(config: &PartyConfig, job: &JobView) -> Result<Vec<I
 }
 
 fn inquiries_of(party: &str, shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Inquiry>, DataError> {
-    let found = screen_columns(shard, Some(spec))?.into_iter().chain(screen_job(shard, spec)?);
+    let found = screen_columns(&**shard, Some(spec))?.into_iter().chain(screen_job(&**shard, spec)?);
     let weak = spec.privacy.warnings([(party, Some(shard.units()))]);
     let weak = weak.into_iter().map(|warning| (warning, String::new()));
     Ok(merged(weak.chain(found.map(|concern| (concern.found, concern.remedy.to_owned())))))

@@ -8,7 +8,8 @@ use super::columns::Ends;
 use super::concern::Concern;
 use super::outcome;
 use super::outcome::share;
-use conclave_vault::data::{DataError, Kind, Shard, unlisted};
+use super::records::{Records, unlisted};
+use conclave_vault::data::{DataError, Kind};
 
 /// Share of clamped values in a column from which a warning is shown.
 const MANY_CLAMPED: f64 = 0.01;
@@ -20,7 +21,7 @@ const LITTLE_USED: f64 = 0.05;
 const ASK_FOR_OUTCOME: &str = "ask the analyst for bounds of the outcome that fit: at most 20% of it may be clamped";
 const ASK: &str = "ask the analyst for bounds that fit; clamped or omitted values are lost to the results";
 
-pub(super) fn concerns(shard: &Shard, spec: &JobSpec) -> Result<Vec<Concern>, DataError> {
+pub(super) fn concerns(shard: &dyn Records, spec: &JobSpec) -> Result<Vec<Concern>, DataError> {
     let mut found = Vec::new();
     for name in spec.model.columns() {
         let (Some(declared), Some(Kind::Numbers)) = (spec.columns.get(name), shard.kind(name)) else { continue };
@@ -45,7 +46,7 @@ pub(super) fn concerns(shard: &Shard, spec: &JobSpec) -> Result<Vec<Concern>, Da
     Ok(found)
 }
 
-fn numeric(shard: &Shard, name: &str, (min, max): (f64, f64), is_outcome: bool) -> Result<Vec<Concern>, DataError> {
+fn numeric(shard: &dyn Records, name: &str, (min, max): (f64, f64), is_outcome: bool) -> Result<Vec<Concern>, DataError> {
     let mut found = Vec::new();
     let ends = Ends::of(shard, name)?;
     let (least, greatest) = (ends.low.value, ends.high.value);
@@ -72,7 +73,7 @@ fn numeric(shard: &Shard, name: &str, (min, max): (f64, f64), is_outcome: bool) 
 
 /// Describes a column in which `rows` have no listed level. Only the job's own levels, which are public, are named, never those
 /// of a row.
-fn levels(shard: &Shard, spec: &JobSpec, name: &str, rows: u64) -> Concern {
+fn levels(shard: &dyn Records, spec: &JobSpec, name: &str, rows: u64) -> Concern {
     let mut found = format!("{rows} of {} rows have a {name} that the job does not list", shard.file_rows());
     let (Some(ColumnSpec::Levels(levels)), Some(Kind::Texts(words))) = (spec.columns.get(name), shard.kind(name)) else {
         return Concern::new(found, ASK);
@@ -100,7 +101,7 @@ fn levels(shard: &Shard, spec: &JobSpec, name: &str, rows: u64) -> Concern {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use conclave_vault::data::BadRows;
+    use conclave_vault::data::{BadRows, Shard};
     use conclave_vault::testing::{MEAN_TOML, data, write};
 
     #[test]

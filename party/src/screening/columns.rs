@@ -1,14 +1,15 @@
 //! Screens single columns: constant values, codes for "unknown" among the numbers, times stored as numbers.
 
 use super::concern::Concern;
-use conclave_vault::data::{DataError, Kind, Shard};
+use super::records::Records;
+use conclave_vault::data::{DataError, Kind};
 
 /// Share of rows from which a usual code for "unknown" gives a warning.
 const CODES: f64 = 0.001;
 /// Share of rows from which any other number gives a warning.
 const OTHERS: f64 = 0.01;
 
-pub(super) fn concerns(shard: &Shard, name: &str) -> Result<Vec<Concern>, DataError> {
+pub(super) fn concerns(shard: &dyn Records, name: &str) -> Result<Vec<Concern>, DataError> {
     const SAME: &str = "check whether it was imported incorrectly: it carries no information";
     let same = || Concern::new(format!("{name} is the same in every row"), SAME);
     let Some(Kind::Numbers) = shard.kind(name) else {
@@ -61,9 +62,9 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn of(shard: &Shard, name: &str) -> Result<Self, DataError> {
+    pub(super) fn of(shard: &dyn Records, name: &str) -> Result<Self, DataError> {
         let mut ends = Self { low: End::new(f64::INFINITY), high: End::new(f64::NEG_INFINITY), count: 0 };
-        shard.look(name, |values| {
+        shard.look(name, &mut |values| {
             for value in values.iter().copied().filter(|value| !value.is_nan()) {
                 ends.count += 1;
                 ends.low.take(value, |a, b| a < b);
@@ -118,7 +119,7 @@ fn is_code(value: f64) -> bool {
     ["7", "8", "9"].iter().any(|digit| digits.replace(digit, "").is_empty())
 }
 
-fn times(shard: &Shard, name: &str, ends: &Ends) -> Result<Option<Concern>, DataError> {
+fn times(shard: &dyn Records, name: &str, ends: &Ends) -> Result<Option<Concern>, DataError> {
     const DECLARE: &str = "declare it and its unit under `dates` in [data], and inform the analyst of the unit";
     if shard.undeclared_dates().iter().any(|dates| dates == name) {
         let found = format!("{name} contains dates, read as the whole numbers in which the file stores them");
@@ -137,7 +138,7 @@ fn times(shard: &Shard, name: &str, ends: &Ends) -> Result<Option<Concern>, Data
         return Ok(None);
     }
     let mut others = 0;
-    shard.look(name, |values| others += values.iter().filter(|value| !value.is_nan() && !is_date(**value)).count())?;
+    shard.look(name, &mut |values| others += values.iter().filter(|value| !value.is_nan() && !is_date(**value)).count())?;
     let remedy = "write it as 2026-03-01 and declare it under `dates` in [data]: such numbers have gaps between them";
     Ok((others == 0).then(|| Concern::new(format!("{name} looks like a date written as one number, as 20260301"), remedy)))
 }
@@ -152,7 +153,7 @@ fn is_date(value: f64) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use conclave_vault::data::BadRows;
+    use conclave_vault::data::{BadRows, Shard};
     use conclave_vault::testing::{data, write};
 
     fn found(values: &[f64]) -> Vec<String> {

@@ -1,15 +1,14 @@
 //! Screens the records for a job's model: no usable record, predictors that are constant or determined by others, outcomes that
 //! the predictors determine without error.
 
-use std::sync::Arc;
-
 use conclave_common::job::JobSpec;
 use conclave_common::schema::ColumnSpec;
 use conclave_privacy::pass::ModelData;
 
 use super::concern::Concern;
+use super::records::Records;
 use super::separation::{Classes, Separation, cholesky};
-use conclave_vault::data::{Binding, DataError, Kind, Shard};
+use conclave_vault::data::{Binding, DataError, Kind};
 
 /// Share of its own variance below which a predictor is determined by the others.
 const OWN_SHARE: f64 = 1e-3;
@@ -18,11 +17,11 @@ const MOST_COMPARED: usize = 128;
 
 const LOOK: &str = "its coefficient will reflect the prior only; inform the analyst";
 
-pub(super) fn concerns(shard: &Arc<Shard>, spec: &JobSpec, binding: &Binding) -> Result<Vec<Concern>, DataError> {
+pub(super) fn concerns(shard: &dyn Records, spec: &JobSpec, binding: &Binding) -> Result<Vec<Concern>, DataError> {
     let is_binary = matches!(spec.columns.get(spec.model.outcome()), Some(ColumnSpec::Binary));
     let features = spec.model.design().map(|design| design.features.as_slice()).unwrap_or_default();
     let mut seen = DesignSums::new(features.len(), is_binary);
-    shard.look_at_designs(binding, |data| seen.take(data))?;
+    shard.look_at_designs(binding, &mut |data| seen.take(data))?;
     if seen.count == 0.0 {
         let found = format!("none of {} rows contributes to the job", shard.file_rows());
         let remedy = "each has an unusable value or a level that the job does not list: correct the file, or ask the analyst for \
@@ -73,7 +72,7 @@ fn sources<'a>(spec: &'a JobSpec, name: &'a str) -> impl Iterator<Item = &'a str
 }
 
 /// Returns true if a column is not constant; a constant one has its own concern.
-fn varies(shard: &Shard, name: &str) -> bool {
+fn varies(shard: &dyn Records, name: &str) -> bool {
     match shard.kind(name) {
         Some(Kind::Texts(words)) => words.len() > 1,
         _ => super::columns::Ends::of(shard, name).is_ok_and(|ends| ends.low.value < ends.high.value),

@@ -12,8 +12,10 @@ mod columns;
 mod concern;
 mod design;
 mod outcome;
+mod records;
 mod screen;
 mod separation;
 
 pub use concern::Concern;
+pub use records::Records;
 pub use screen::{screen_columns, screen_job};

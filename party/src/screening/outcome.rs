@@ -4,7 +4,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::schema::{Auxiliary, ColumnSpec, Family, ModelSpec};
 
 use super::concern::Concern;
-use conclave_vault::data::{DataError, Shard};
+use super::records::Records;
+use conclave_vault::data::DataError;
 
 /// Words for 1 and for 0, in lower case.
 const YES_NO: [[&str; 2]; 4] = [["yes", "no"], ["y", "n"], ["true", "false"], ["t", "f"]];
@@ -13,7 +14,7 @@ const YES_NO: [[&str; 2]; 4] = [["yes", "no"], ["y", "n"], ["true", "false"], ["
 ///
 /// # Errors
 /// Fails if the shard is streamed and can't be read.
-pub(super) fn concern(shard: &Shard, spec: &JobSpec, name: &str) -> Result<Option<Concern>, DataError> {
+pub(super) fn concern(shard: &dyn Records, spec: &JobSpec, name: &str) -> Result<Option<Concern>, DataError> {
     let is_outcome = name == spec.model.outcome();
     if is_outcome && counts(&spec.model) {
         let fractional = share(shard, name, |v| v.fract() != 0.0 && !v.is_nan())?;
@@ -69,20 +70,19 @@ fn is_event(model: &ModelSpec, name: &str) -> bool {
 }
 
 /// Returns the share of a column's values that are odd.
-pub(super) fn share(shard: &Shard, name: &str, odd: impl Fn(f64) -> bool) -> Result<f64, DataError> {
+pub(super) fn share(shard: &dyn Records, name: &str, odd: impl Fn(f64) -> bool) -> Result<f64, DataError> {
     let mut count = 0_usize;
-    shard.look(name, |values| count += values.iter().filter(|v| odd(**v)).count())?;
+    shard.look(name, &mut |values| count += values.iter().filter(|v| odd(**v)).count())?;
     Ok(count as f64 / shard.records().max(1) as f64)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::sync::Arc;
 
     use super::*;
     use crate::screening::screen_job;
-    use conclave_vault::data::{BadRows, DataConfig};
+    use conclave_vault::data::{BadRows, DataConfig, Shard};
     use conclave_vault::testing::{data, write};
 
     fn job(model: &str, columns: &str) -> JobSpec {
@@ -97,7 +97,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = text.iter().map(|name| (*name).to_owned()).collect();
         let config = DataConfig { text, ..data(write(folder.path(), "a.csv", csv), BadRows::Stop) };
-        let shard = Arc::new(Shard::load(&config, None).unwrap());
+        let shard = Shard::load(&config, None).unwrap();
         let found = screen_job(&shard, spec).unwrap().into_iter().filter(|concern| concern.grave);
         found.map(|concern| concern.to_string()).collect()
     }

@@ -1,18 +1,17 @@
 //! The entry points of screening: single columns, and a job's declarations about them.
 
-use std::sync::Arc;
-
 use conclave_common::job::JobSpec;
 
 use super::concern::Concern;
+use super::records::Records;
 use super::{bounds, columns, design, outcome};
-use conclave_vault::data::{BindError, Binding, DataError, Kind, Shard};
+use conclave_vault::data::{BindError, Binding, DataError, Kind};
 
 /// Screens the columns of a shard, or only those used by a job.
 ///
 /// # Errors
 /// Fails if the shard is streamed and can't be read.
-pub fn screen_columns(shard: &Shard, job: Option<&JobSpec>) -> Result<Vec<Concern>, DataError> {
+pub fn screen_columns(shard: &dyn Records, job: Option<&JobSpec>) -> Result<Vec<Concern>, DataError> {
     let used = job.map(|spec| spec.model.columns());
     let names = shard.names().iter().filter(|name| used.as_ref().is_none_or(|used| used.contains(&name.as_str())));
     let found = names.map(|name| columns::concerns(shard, name)).collect::<Result<Vec<_>, _>>()?;
@@ -34,8 +33,8 @@ fn joined_lines(line: u64) -> Concern {
 ///
 /// # Errors
 /// As [`screen_columns`].
-pub fn screen_job(shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Concern>, DataError> {
-    let binding = match Binding::new(shard, spec) {
+pub fn screen_job(shard: &dyn Records, spec: &JobSpec) -> Result<Vec<Concern>, DataError> {
+    let binding = match Binding::of_kinds(&|name| shard.kind(name), spec) {
         Ok(binding) => binding,
         Err(e) => {
             if let BindError::Texts(name) = &e
@@ -57,15 +56,15 @@ pub fn screen_job(shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Concern>, Da
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use conclave_vault::data::{BadRows, DataConfig};
+    use conclave_vault::data::{BadRows, DataConfig, Shard};
     use conclave_vault::testing::{MEAN_TOML, data, write};
 
-    fn shard(csv: &str) -> Arc<Shard> {
+    fn shard(csv: &str) -> Shard {
         let folder = tempfile::tempdir().unwrap();
         let config = DataConfig { text: vec!["ward".into()], ..data(write(folder.path(), "a.csv", csv), BadRows::Drop) };
         let config =
             if csv.lines().next().unwrap().contains("ward") { config } else { DataConfig { text: Vec::new(), ..config } };
-        Arc::new(Shard::load(&config, None).unwrap())
+        Shard::load(&config, None).unwrap()
     }
 
     fn logistic() -> JobSpec {

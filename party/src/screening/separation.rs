@@ -1,10 +1,9 @@
 //! Separation: predictors that determine a binary outcome without error, so that the likelihood has no maximum.
 
-use std::sync::Arc;
-
 use conclave_privacy::pass::ModelData;
 
-use conclave_vault::data::{Binding, DataError, Shard};
+use super::records::Records;
+use conclave_vault::data::{Binding, DataError};
 
 /// Number of records on which a separating direction is searched, before it is tested on all.
 const SAMPLE: usize = 4096;
@@ -55,7 +54,7 @@ impl Classes {
     /// Finds the separations; none if there is only one class, which is reported for the outcome's column.
     pub(super) fn separation(
         &self,
-        shard: &Arc<Shard>,
+        shard: &dyn Records,
         binding: &Binding,
         varying: &[usize],
     ) -> Result<Vec<Separation>, DataError> {
@@ -68,7 +67,7 @@ impl Classes {
         }
         let Some(direction) = self.direction() else { return Ok(Vec::new()) };
         let mut least = f64::INFINITY;
-        shard.look_at_designs(binding, |data| least = least.min(least_margin(data, &direction)))?;
+        shard.look_at_designs(binding, &mut |data| least = least.min(least_margin(data, &direction)))?;
         Ok(if least > 0.0 { vec![Separation::Joint] } else { Vec::new() })
     }
 

@@ -41,7 +41,15 @@ impl Binding {
     /// # Errors
     /// Same as [`bind`].
     pub fn new(shard: &Shard, spec: &JobSpec) -> Result<Self, BindError> {
-        let unfit = |name: &str| match (shard.kind(name)?, spec.columns.get(name)) {
+        Self::of_kinds(&|name| shard.kind(name), spec)
+    }
+
+    /// Binds columns of these kinds, wherever they are held.
+    ///
+    /// # Errors
+    /// Same as [`bind`].
+    pub fn of_kinds<'k>(kind: &dyn Fn(&str) -> Option<Kind<'k>>, spec: &JobSpec) -> Result<Self, BindError> {
+        let unfit = |name: &str| match (kind(name)?, spec.columns.get(name)) {
             (Kind::Texts(_), Some(ColumnSpec::Levels(_))) => None,
             (Kind::Texts(_), _) => Some(BindError::Texts(name.to_owned())),
             (Kind::Numbers, bounds) => bounds?.has_equal_numbers().then(|| BindError::Numbers(name.to_owned())),
@@ -49,7 +57,7 @@ impl Binding {
         if let Some(e) = spec.model.columns().into_iter().find_map(unfit) {
             return Err(e);
         }
-        let scaling = |name: &str, bounds: &ColumnSpec| Some(scaling(shard.kind(name)?, bounds));
+        let scaling = |name: &str, bounds: &ColumnSpec| Some(scaling(kind(name)?, bounds));
         Assembly::new(&spec.model, &spec.columns, scaling).map(Self).map_err(BindError::Missing)
     }
 
@@ -61,13 +69,18 @@ impl Binding {
         Ok(self.0.copy(&values, shard.persons().cloned()))
     }
 
+    /// Copies records of which each is a unit of privacy, as [`bind`], from the values of each of [`Binding::columns`].
+    pub fn copy_columns(&self, values: &[&[f64]]) -> ModelData {
+        self.0.copy(values, None)
+    }
+
     /// Returns the columns that the job's model has.
-    pub(super) fn columns(&self) -> &[String] {
+    pub fn columns(&self) -> &[String] {
         self.0.columns()
     }
 
     /// Returns records on the model's scale, from the shard's values of each of [`Binding::columns`]; `persons` assigns them to persons.
-    pub(super) fn records(&self, values: &[impl AsRef<[f64]>], persons: Option<Persons>) -> ModelData {
+    pub fn records(&self, values: &[impl AsRef<[f64]>], persons: Option<Persons>) -> ModelData {
         self.0.data(&values.iter().map(AsRef::as_ref).collect::<Vec<_>>(), persons)
     }
 }
@@ -92,27 +105,4 @@ fn scaling(kind: Kind<'_>, bounds: &ColumnSpec) -> Scaling {
         Kind::Texts(words) => Scaling::of_words(bounds, words),
         Kind::Numbers => Scaling::of_numbers(bounds),
     }
-}
-
-/// Counts, by column, the shard's usable records that are inert in a job since they hold a value that is no level of the column. For the
-/// owner alone.
-///
-/// # Errors
-/// A streamed shard that cannot be read.
-pub fn unlisted(shard: &Shard, spec: &JobSpec) -> Result<Vec<(String, u64)>, DataError> {
-    let mut found = Vec::new();
-    for name in spec.model.columns() {
-        let (Some(kind), Some(bounds)) = (shard.kind(name), spec.columns.get(name)) else { continue };
-        let (scaling, mut missing, mut scaled) = (scaling(kind, bounds), 0, [0.0; 1024]);
-        shard.look(name, |values| {
-            for values in values.chunks(scaled.len()) {
-                scaling.fill(values, &mut scaled);
-                missing += values.iter().zip(&scaled).filter(|(raw, scaled)| scaled.is_nan() && !raw.is_nan()).count() as u64;
-            }
-        })?;
-        if missing > 0 {
-            found.push((name.to_owned(), missing));
-        }
-    }
-    Ok(found)
 }

@@ -24,7 +24,7 @@ mod snapshot;
 mod stamp;
 mod words;
 
-pub use bind::{BindError, Binding, bind, unlisted};
+pub use bind::{BindError, Binding, bind};
 pub use dates::DateScale;
 pub use error::{DataError, Flaw};
 pub use format::Format;
