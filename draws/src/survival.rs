@@ -1,7 +1,7 @@
-//! Survival curves of a piecewise exponential model, and restricted mean survival times.
+//! Survival curves of a piecewise exponential model or a life table, and restricted mean survival times.
 
 use conclave_common::job::JobSpec;
-use conclave_common::schema::{ColumnSpec, ModelSpec, PiecewiseExponential};
+use conclave_common::schema::{ColumnSpec, LifeTable, ModelSpec, PiecewiseExponential};
 use serde::Serialize;
 
 /// Times of a curve between 0 and the longest declared time, besides the cuts.
@@ -11,7 +11,7 @@ const TIMES: usize = 24;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SurvivalCurve {
     /// The records: `baseline`, or a level or binary predictor that differs from the baseline, by the name of its coefficient. Numeric predictors
-    /// are at the middle of their bounds, binary ones 0, and levels the reference.
+    /// are at the middle of their bounds, binary ones 0, and levels the reference. In a life table a group, as `arm[b]`, or `all`.
     pub of: String,
     /// The probability to survive a time, at several times.
     pub points: Vec<SurvivalPoint>,
@@ -50,52 +50,84 @@ impl Quantiles {
 
 /// Computes the curves from the draws on the scale of the priors, `[parameter][chain][draw]`; none for another model.
 pub(crate) fn survival(spec: &JobSpec, samples: &[Vec<&[f64]>]) -> Vec<SurvivalCurve> {
-    let ModelSpec::PiecewiseExponential(model) = &spec.model else { return Vec::new() };
-    let Some(Baseline { times, ends, longest }) = Baseline::of(spec, model) else { return Vec::new() };
     let draws = samples.first().map_or(0, |chains| chains.iter().map(|chain| chain.len()).sum());
     let values: Vec<Vec<f64>> = samples.iter().map(|chains| chains.concat()).collect();
-    let curve = |(of, more): (String, Option<usize>)| {
-        let log = |k: usize, draw: usize| values[k][draw] + more.map_or(0.0, |at| values[at][draw]);
-        let cumulative = |draw: usize, time: f64| -> f64 {
-            let passed = |k: usize| (time.min(ends[k + 1]) - ends[k]).max(0.0);
-            (0..model.intervals()).map(|k| libm::exp(log(k, draw)) * passed(k)).sum()
-        };
-        let at = |time: &f64| {
-            let survival = Quantiles::of((0..draws).map(|draw| libm::exp(-cumulative(draw, *time))).collect())?;
-            Some(SurvivalPoint { time: time * longest, survival })
-        };
-        let area = |draw: usize| {
-            let mut area = 0.0;
-            for k in 0..model.intervals() {
-                let (rate, width) = (libm::exp(log(k, draw)), ends[k + 1] - ends[k]);
-                // exp(-H) at the interval's start, integrated over an exponential fall.
-                let fallen = if rate * width > 1e-12 { -libm::expm1(-rate * width) / rate } else { width };
-                area += libm::exp(-cumulative(draw, ends[k])) * fallen;
-            }
-            longest * area
-        };
-        let restricted_mean = Quantiles::of((0..draws).map(area).collect())?;
-        Some(SurvivalCurve { of, points: times.iter().map(at).collect::<Option<_>>()?, restricted_mean })
-    };
-    kinds(spec, model).into_iter().filter_map(curve).collect()
+    match &spec.model {
+        ModelSpec::PiecewiseExponential(model) => {
+            let Some(times) = Times::of(spec, &model.outcome, &model.cuts, TIMES) else { return Vec::new() };
+            let curve = |(of, more): (String, Option<usize>)| {
+                let log = |k: usize, draw: usize| values[k][draw] + more.map_or(0.0, |at| values[at][draw]);
+                times.curve(of, draws, |k, draw| libm::exp(log(k, draw)))
+            };
+            kinds(spec, model).into_iter().filter_map(curve).collect()
+        }
+        ModelSpec::LifeTable(table) => {
+            let Some(times) = Times::of(spec, &table.outcome, &table.cuts, 1) else { return Vec::new() };
+            let curve = |(group, of): (usize, String)| {
+                // Within an interval, the area is that under a constant hazard.
+                let rate = |k: usize, draw: usize| -libm::log1p(-values[group * table.intervals() + k][draw]) / times.width(k);
+                times.curve(of, draws, rate)
+            };
+            groups(table).into_iter().enumerate().filter_map(curve).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The times of a curve and the ends of the intervals, in units of the longest declared time.
-struct Baseline {
+struct Times {
     times: Vec<f64>,
     ends: Vec<f64>,
     longest: f64,
 }
 
-impl Baseline {
-    fn of(spec: &JobSpec, model: &PiecewiseExponential) -> Option<Self> {
-        let Some(ColumnSpec::Numeric { max: longest, .. }) = spec.columns.get(&model.outcome) else { return None };
-        let cuts: Vec<f64> = model.cuts.iter().map(|cut| cut / longest).collect();
-        let even = (0..=TIMES).map(|place| place as f64 / TIMES as f64);
+impl Times {
+    /// Returns the times of a model with these cuts: theirs, and `even` others at equal distances up to the longest.
+    fn of(spec: &JobSpec, outcome: &str, cuts: &[f64], even: usize) -> Option<Self> {
+        let Some(ColumnSpec::Numeric { max: longest, .. }) = spec.columns.get(outcome) else { return None };
+        let cuts: Vec<f64> = cuts.iter().map(|cut| cut / longest).collect();
+        let even = (0..=even).map(|place| place as f64 / even as f64);
         let mut times: Vec<f64> = even.chain(cuts.iter().copied()).collect();
         times.sort_unstable_by(f64::total_cmp);
         times.dedup();
         Some(Self { times, ends: [&[0.0], cuts.as_slice(), &[1.0]].concat(), longest: *longest })
+    }
+
+    fn width(&self, interval: usize) -> f64 {
+        self.ends[interval + 1] - self.ends[interval]
+    }
+
+    /// Computes a curve from its hazard in each interval and draw, per longest time.
+    fn curve(&self, of: String, draws: usize, rate: impl Fn(usize, usize) -> f64) -> Option<SurvivalCurve> {
+        let intervals = self.ends.len() - 1;
+        let cumulative = |draw: usize, time: f64| -> f64 {
+            let passed = |k: usize| (time.min(self.ends[k + 1]) - self.ends[k]).max(0.0);
+            (0..intervals).map(|k| rate(k, draw) * passed(k)).sum()
+        };
+        let at = |time: &f64| {
+            let survival = Quantiles::of((0..draws).map(|draw| libm::exp(-cumulative(draw, *time))).collect())?;
+            Some(SurvivalPoint { time: time * self.longest, survival })
+        };
+        let area = |draw: usize| {
+            let mut area = 0.0;
+            for k in 0..intervals {
+                let (rate, width) = (rate(k, draw), self.width(k));
+                // exp(-H) at the interval's start, integrated over an exponential fall.
+                let fallen = if rate * width > 1e-12 { -libm::expm1(-rate * width) / rate } else { width };
+                area += libm::exp(-cumulative(draw, self.ends[k])) * fallen;
+            }
+            self.longest * area
+        };
+        let restricted_mean = Quantiles::of((0..draws).map(area).collect())?;
+        Some(SurvivalCurve { of, points: self.times.iter().map(at).collect::<Option<_>>()?, restricted_mean })
+    }
+}
+
+/// Returns the names of a life table's groups; `all` without groups.
+fn groups(table: &LifeTable) -> Vec<String> {
+    match &table.by {
+        None => vec!["all".to_owned()],
+        Some(by) => by.levels.iter().map(|level| format!("{}[{level}]", by.column)).collect(),
     }
 }
 
@@ -145,6 +177,33 @@ mod tests {
             let steps = 80_000;
             let area: f64 = (0..steps).map(|i| (-hazard((f64::from(i) + 0.5) * 1e-4)).exp() * 1e-4).sum();
             assert!((curve.restricted_mean.median - area).abs() < 1e-6, "{:?} {area}", curve.restricted_mean);
+        }
+    }
+
+    /// A life table has a curve by group at the intervals' ends, the product of the probabilities to pass each interval.
+    #[test]
+    fn curves_of_a_life_table_multiply_by_group() {
+        let spec = JobSpec::parse(
+            "name = \"s\"\nparties = [\"a\"]\nalgorithm = \"auto\"\n[model]\nkind = \"life_table\"\noutcome = \"years\"\nevent = \"d\"\ncuts = [2]\nby = \"g\"\n\
+             [columns]\nyears = { min = 0, max = 8 }\nd = { binary = true }\ng = { levels = [\"old\", \"new\"] }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
+        )
+        .unwrap();
+        let hazards = [0.1, 0.5, 0.2, 0.25].map(|h| [h; 2]);
+        let samples: Vec<Vec<&[f64]>> = hazards.iter().map(|draws| vec![draws.as_slice()]).collect();
+        let curves = survival(&spec, &samples);
+        let of = |curve: &SurvivalCurve| curve.points.iter().map(|point| (point.time, point.survival.median)).collect::<Vec<_>>();
+        assert_eq!(curves.iter().map(|curve| curve.of.as_str()).collect::<Vec<_>>(), ["g[old]", "g[new]"]);
+        for (curve, wanted) in curves.iter().zip([[0.9, 0.45], [0.8, 0.6]]) {
+            let points = of(curve);
+            assert_eq!(points.iter().map(|(time, _)| *time).collect::<Vec<_>>(), [0.0, 2.0, 8.0]);
+            assert!(
+                points.iter().map(|(_, s)| *s).zip([1.0, wanted[0], wanted[1]]).all(|(s, w)| (s - w).abs() < 1e-12),
+                "{points:?}"
+            );
+            // Constant hazards within the intervals.
+            let area = |from: f64, to: f64, years: f64| years * (from - to) / (from / to).ln();
+            let mean = area(1.0, wanted[0], 2.0) + area(wanted[0], wanted[1], 6.0);
+            assert!((curve.restricted_mean.median - mean).abs() < 1e-12, "{:?} {mean}", curve.restricted_mean);
         }
     }
 }

@@ -119,11 +119,14 @@ pub fn ratios(result: &Value) -> Option<Table> {
 pub fn restricted_means(result: &Value) -> Option<Table> {
     let rows = rows(result, "survival");
     let longest = rows.first()?["points"].as_array()?.last()?["time"].as_f64()?;
-    let caption = format!(
-        "Mean survival time up to {}, in the units of the data: of the baseline (numeric predictors at the middle of their bounds, binary ones 0, levels the \
-         reference), and where one level or binary predictor differs from it",
-        number(longest)
-    );
+    let of = match rows.iter().any(|curve| text(curve, "of") == "baseline") {
+        true => {
+            "of the baseline (numeric predictors at the middle of their bounds, binary ones 0, levels the reference), and where one level or binary \
+             predictor differs from it"
+        }
+        false => "of each group",
+    };
+    let caption = format!("Mean survival time up to {}, in the units of the data: {of}", number(longest));
     let columns: [Column<'_, Value>; 4] = [
         ("records", &|curve| Cell::name(text(curve, "of"))),
         ("5%", &|curve| mean_of(curve, "q5")),

@@ -54,8 +54,7 @@ impl Covariates {
     #[must_use]
     pub fn needed(spec: &JobSpec) -> Vec<&str> {
         let mut needed = Vec::new();
-        let classifying: &[CategoricalFeature] =
-            if let ModelSpec::NaiveBayes { features, .. } = &spec.model { features } else { &[] };
+        let classifying = categories(&spec.model);
         let regression = spec.model.design().into_iter().flat_map(Design::sources);
         for column in regression.chain(classifying.iter().map(|feature| feature.column.as_str())) {
             if !needed.contains(&column) {
@@ -172,10 +171,20 @@ impl Covariates {
             Some(offset) if has_offset && !self.per_unit[row] => offset[row],
             _ => 0.0,
         };
-        // The features of naive Bayes stand beside the outcome, as numbers of levels.
-        let features = if let ModelSpec::NaiveBayes { .. } = spec.model { &data.auxiliary } else { &data.predictors };
+        // Categories stand beside the outcome, as numbers of levels: last among the other columns.
+        let of_categories = data.auxiliary.len().saturating_sub(categories(&spec.model).len());
+        let features = if spec.model.design().is_some() { &data.predictors } else { &data.auxiliary[of_categories..] };
         let row = |row: usize| Row { features: features.iter().map(|feature| feature[row]).collect(), offset: offset(row) };
         Ok((0..self.count()).map(row).collect())
+    }
+}
+
+/// Returns the categories that a model without a linear predictor distinguishes: the features of naive Bayes, the groups of a life table.
+fn categories(model: &ModelSpec) -> &[CategoricalFeature] {
+    match model {
+        ModelSpec::NaiveBayes { features, .. } => features,
+        ModelSpec::LifeTable(table) => table.by.as_slice(),
+        _ => &[],
     }
 }
 

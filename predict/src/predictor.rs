@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use conclave_common::job::JobSpec;
-use conclave_common::schema::{CategoricalFeature, ColumnSpec, Family, ModelSpec, Offset, Regression};
+use conclave_common::schema::{
+    CategoricalFeature, ColumnSpec, Family, LifeTable, ModelSpec, Offset, PiecewiseExponential, Regression,
+};
 
 use crate::covariates::{Covariates, Row};
 use crate::error::PredictError;
@@ -56,20 +58,19 @@ impl<'a> Predictor<'a> {
     /// A model without predictions; times for a model that is not one of survival, or that are not positive.
     pub fn new(spec: &'a JobSpec, times: &[f64]) -> Result<Self, PredictError> {
         let quantities = quantities(&spec.model, times)?;
-        let has_times = matches!(spec.model, ModelSpec::Weibull { .. } | ModelSpec::PiecewiseExponential(_));
+        let has_times =
+            matches!(spec.model, ModelSpec::Weibull { .. } | ModelSpec::PiecewiseExponential(_) | ModelSpec::LifeTable(_));
         if !times.is_empty() && !has_times {
             let kind = spec.model.kind();
             return Err(PredictError::new(format!(
-                "a {kind} model has no survival: times are for weibull and piecewise_exponential"
+                "a {kind} model has no survival: times are for weibull, piecewise_exponential and life_table"
             )));
         }
-        if let ModelSpec::PiecewiseExponential(survival) = &spec.model {
-            let longest = longest(spec.columns.get(&survival.outcome));
+        if matches!(spec.model, ModelSpec::PiecewiseExponential(_) | ModelSpec::LifeTable(_)) {
+            let outcome = spec.model.outcome();
+            let longest = longest(spec.columns.get(outcome));
             if let Some(time) = times.iter().find(|time| **time > longest) {
-                return Err(PredictError::new(format!(
-                    "time = {time} is beyond {longest}, the declared maximum of {}",
-                    survival.outcome
-                )));
+                return Err(PredictError::new(format!("time = {time} is beyond {longest}, the declared maximum of {outcome}")));
             }
         }
         if let Some(time) = times.iter().find(|time| !(**time > 0.0 && time.is_finite())) {
@@ -124,6 +125,16 @@ impl<'a> Predictor<'a> {
                 let eta: f64 = coefficients.iter().zip(&row.features).map(|(theta, x)| theta * x).sum();
                 let hazards = log_hazards.iter().map(|log| libm::exp(log + eta) / longest).collect();
                 Law::Piecewise { hazards, starts: std::iter::once(0.0).chain(survival.cuts.iter().copied()).collect(), longest }
+            }
+            ModelSpec::LifeTable(table) => {
+                let longest = longest(column(&table.outcome));
+                let group = row.features.first().map_or(0, |level| *level as usize);
+                let probabilities = theta.iter().skip(group * table.intervals()).take(table.intervals());
+                let starts: Vec<f64> = std::iter::once(0.0).chain(table.cuts.iter().copied()).collect();
+                let ends = table.cuts.iter().copied().chain([longest]);
+                // The constant hazard at which an interval is passed with its probability.
+                let rate = |((h, start), end): ((&f64, &f64), f64)| -libm::log1p(-h) / (end - start);
+                Law::Piecewise { hazards: probabilities.zip(&starts).zip(ends).map(rate).collect(), starts, longest }
             }
             // `quantities` refuses them.
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => Law::Binary(f64::NAN),
@@ -187,8 +198,8 @@ fn quantities(model: &ModelSpec, times: &[f64]) -> Result<Vec<Quantity>, Predict
             };
             levels.iter().enumerate().map(level).collect()
         }
-        ModelSpec::PiecewiseExponential(survival) => {
-            let outcome = &survival.outcome;
+        ModelSpec::PiecewiseExponential(PiecewiseExponential { outcome, .. })
+        | ModelSpec::LifeTable(LifeTable { outcome, .. }) => {
             let at = |time: &f64| Quantity {
                 name: format!("survival[{time}]"),
                 words: format!("probability that {outcome} exceeds {time}"),

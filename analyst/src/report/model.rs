@@ -68,6 +68,10 @@ fn formula(model: &ModelSpec) -> Markup {
             ") in interval k, censored where " (v(&survival.event)) " = 0"
             @if let Some(entry) = &survival.entry { ", observed from " (v(entry)) " on" }
         },
+        ModelSpec::LifeTable(table) => html! {
+            "Pr(" (v(&table.event)) " in interval k | at risk at its start) = hazard[k]" @if let Some(by) = &table.by { ", by " (v(&by.column)) }
+            ": intervals of " (v(&table.outcome)) " end at " @for cut in &table.cuts { (plain(*cut)) ", " } "the declared maximum"
+        },
         ModelSpec::Banana { outcome, second_outcome, bend, precision } => html! {
             (v(outcome)) " ~ Normal(theta_1, precision " (plain(precision[0])) "), " (v(second_outcome)) " ~ Normal(theta_2 + "
             (plain(*bend)) " theta_1², precision " (plain(precision[1])) ")"

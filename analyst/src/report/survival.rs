@@ -1,5 +1,6 @@
 //! Survival curves and restricted mean survival times.
 
+use conclave_common::schema::ModelSpec;
 use conclave_pages::object::{rows, text};
 use conclave_pages::plot::{Curve, CurvePoint, curves};
 use conclave_pages::{released, run};
@@ -17,10 +18,18 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
         return Some(html! { p { "Not shown, for the reasons above." } });
     }
     let unit = format!("{}, in the units of the data", material.spec.model.outcome());
+    let is_life_table = matches!(material.spec.model, ModelSpec::LifeTable(_));
     let body = html! {
-        p {
-            "The probability to survive a time, by the posterior of the hazards: of the baseline, and where one level or binary predictor differs "
-            "from it. The hazard is constant between the cuts, so the curves fall smoothly."
+        @if is_life_table {
+            p {
+                "The probability to survive to the end of each interval, of each group: the product of the probabilities to pass the intervals before. "
+                "Between the ends the lines only join the points."
+            }
+        } @else {
+            p {
+                "The probability to survive a time, by the posterior of the hazards: of the baseline, and where one level or binary predictor differs "
+                "from it. The hazard is constant between the cuts, so the curves fall smoothly."
+            }
         }
         (curves("survival-curves", "Survival", &unit, &drawn))
         (means.html())

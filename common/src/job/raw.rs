@@ -66,6 +66,7 @@ crate::settings! {
         event: Option<String>,
         entry: Option<String>,
         cuts: Option<Vec<f64>>,
+        by: Option<String>,
         hazard_cap: f64 = HAZARD_CAP => within(LEAST_HAZARD_CAP..=MOST_HAZARD_CAP),
         second_outcome: Option<String>,
         a: Option<f64> => within(-MOST_CONSTANT..=MOST_CONSTANT),

@@ -171,7 +171,7 @@ impl JobSpec {
             || match &self.model {
                 // The sum of levels alone is read as that of usable rows.
                 ModelSpec::Multinomial { .. } => self.algorithm != Algorithm::NoisyStatistics,
-                ModelSpec::NaiveBayes { .. } => true,
+                ModelSpec::NaiveBayes { .. } | ModelSpec::LifeTable(_) => true,
                 ModelSpec::Regression(_) | ModelSpec::PiecewiseExponential(_) => {
                     self.model.design().into_iter().flat_map(Design::columns).any(has_levels)
                 }
@@ -181,7 +181,10 @@ impl JobSpec {
 
     /// Returns whether the model's sufficient statistic includes the number of usable rows, if rows may be incomplete.
     pub(crate) fn statistic_spares_inert_rows(&self) -> bool {
-        matches!(self.model, ModelSpec::Multinomial { .. } | ModelSpec::NaiveBayes { .. } | ModelSpec::Regression(_))
+        matches!(
+            self.model,
+            ModelSpec::Multinomial { .. } | ModelSpec::NaiveBayes { .. } | ModelSpec::LifeTable(_) | ModelSpec::Regression(_)
+        )
     }
 
     /// Returns the transforms between the parameters and the chains' unconstrained values.

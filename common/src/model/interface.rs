@@ -1,6 +1,7 @@
 //! The interface of a statistical model: public bounds on one record's log ratio, and the kernels of its sums.
 
 use super::exponential_family::ExponentialFamily;
+use super::life_table::LifeTable;
 use super::outcome_table::OutcomeTable;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
@@ -56,6 +57,11 @@ pub trait Model: Send + Sync {
     /// Returns the table of outcome and predictors if it determines the likelihood given the predictors, and if it has at most
     /// `most` cells and [`OutcomeTable::MOST_CELLS`].
     fn outcome_table(&self, _most: usize) -> Option<OutcomeTable> {
+        None
+    }
+
+    /// Returns the model's life table, if it is one: the counts that determine its likelihood.
+    fn life_table(&self) -> Option<&LifeTable> {
         None
     }
 

@@ -10,6 +10,7 @@ use super::gaussian_mean::GaussianMean;
 use super::gaussian_mixture::GaussianMixture;
 use super::inert::Inert;
 use super::interface::Model;
+use super::life_table::LifeTable;
 use super::likelihood::Likelihood;
 use super::line::LineModel;
 use super::linear::Linear;
@@ -60,6 +61,7 @@ pub fn build(
             Box::new(Banana::new(names, BananaLaw::new([&column(outcome), &column(second_outcome)], *bend, *precision), clipped))
         }
         ModelSpec::PiecewiseExponential(spec) => Box::new(PiecewiseModel::new(names, spec, incomplete_rows, &column)),
+        ModelSpec::LifeTable(table) => Box::new(LifeTable::new(names, table, &column(&table.outcome))),
         ModelSpec::Bernoulli { .. } => Box::new(LineModel::new(names, Bernoulli)),
         ModelSpec::PoissonMean { outcome } => Box::new(LineModel::new(names, PoissonMean::new(&column(outcome)))),
         ModelSpec::GaussianMean { outcome, sd } => Box::new(LineModel::new(names, GaussianMean::new(&column(outcome), *sd))),
@@ -70,6 +72,7 @@ pub fn build(
             | ModelSpec::Multinomial { .. }
             | ModelSpec::NaiveBayes { .. }
             | ModelSpec::PiecewiseExponential(_)
+            | ModelSpec::LifeTable(_)
     );
     let model = if incomplete_rows && !counts_inert { Box::new(Inert::new(model)) } else { model };
     if power == 1.0 { model } else { Box::new(Tempered::new(model, power)) }

@@ -141,11 +141,11 @@ impl<'a> Summand<'a> {
             Self::Table { cells, .. } => match (model.tables(), model.outcome_table(*cells)) {
                 (Some(tables), _) => tables.give(pass),
                 (None, Some(table)) => table.give(pass),
-                (None, None) => {
-                    if let Some(times) = model.times_table() {
-                        times.give(pass);
-                    }
-                }
+                (None, None) => match (model.life_table(), model.times_table()) {
+                    (Some(table), _) => table.give(pass),
+                    (None, Some(times)) => times.give(pass),
+                    (None, None) => {}
+                },
             },
             Self::Statistic { component, .. } => {
                 if let Some(family) = model.exponential_family() {

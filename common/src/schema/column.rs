@@ -54,6 +54,15 @@ impl ColumnSpec {
         Some(levels.numbers())
     }
 
+    /// Returns the names of the levels, `0` and `1` for a binary column; `None` for a numeric one.
+    pub fn level_names(&self) -> Option<Vec<String>> {
+        match self {
+            ColumnSpec::Levels(levels) => Some(levels.to_vec()),
+            ColumnSpec::Binary => Some(["0", "1"].map(str::to_owned).to_vec()),
+            ColumnSpec::Numeric { .. } => None,
+        }
+    }
+
     /// Returns true if two levels denote the same number, so that a column of numbers does not determine the level.
     pub fn has_equal_numbers(&self) -> bool {
         let numbers = self.level_numbers().unwrap_or_default();

@@ -22,4 +22,4 @@ pub use operation::{Operation, Range};
 pub use regression::{Family, Regression};
 pub use spanned::{Product, spanned};
 pub use spline::NaturalSpline;
-pub use survival::PiecewiseExponential;
+pub use survival::{LifeTable, PiecewiseExponential};

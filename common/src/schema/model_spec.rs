@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::column::ColumnSpec;
 use super::design::{Auxiliary, Design, Offset};
 use super::regression::Regression;
-use super::survival::PiecewiseExponential;
-use crate::parameter::Constraint;
+use super::survival::{LifeTable, PiecewiseExponential};
+use crate::parameter::{Constraint, Prior};
 
 /// `[model]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +57,8 @@ pub enum ModelSpec {
     },
     /// Survival times with a piecewise constant hazard, on predictors.
     PiecewiseExponential(PiecewiseExponential),
+    /// Probabilities of an event in each of several intervals of time.
+    LifeTable(LifeTable),
     /// The banana, a benchmark of samplers.
     Banana {
         /// Numeric column of the first outcome.
@@ -101,6 +103,7 @@ pub const BUILT: &[&str] = &[
     "gaussian_mixture",
     "weibull",
     "piecewise_exponential",
+    "life_table",
     "banana",
 ];
 
@@ -117,6 +120,7 @@ impl ModelSpec {
             ModelSpec::GaussianMixture { .. } => "gaussian_mixture",
             ModelSpec::Weibull { .. } => "weibull",
             ModelSpec::PiecewiseExponential(_) => "piecewise_exponential",
+            ModelSpec::LifeTable(_) => "life_table",
             ModelSpec::Banana { .. } => "banana",
         }
     }
@@ -126,6 +130,7 @@ impl ModelSpec {
         match self {
             ModelSpec::Regression(Regression { outcome, .. })
             | ModelSpec::PiecewiseExponential(PiecewiseExponential { outcome, .. })
+            | ModelSpec::LifeTable(LifeTable { outcome, .. })
             | ModelSpec::Bernoulli { outcome }
             | ModelSpec::PoissonMean { outcome }
             | ModelSpec::Multinomial { outcome, .. }
@@ -168,6 +173,9 @@ impl ModelSpec {
             ModelSpec::PiecewiseExponential(PiecewiseExponential { event, entry, .. }) => {
                 std::iter::once(Auxiliary::Scaled(event)).chain(entry.as_deref().map(Auxiliary::Natural)).collect()
             }
+            ModelSpec::LifeTable(LifeTable { event, by, .. }) => {
+                std::iter::once(event).chain(by.as_ref().map(|by| &by.column)).map(|column| Auxiliary::Scaled(column)).collect()
+            }
             ModelSpec::NaiveBayes { features, .. } => features.iter().map(|feature| Auxiliary::Scaled(&feature.column)).collect(),
             _ => Vec::new(),
         }
@@ -202,6 +210,7 @@ impl ModelSpec {
             ModelSpec::NaiveBayes { outcome, classes, features } => naive_bayes_names(outcome, classes, features),
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec!["theta_1".to_owned(), "theta_2".to_owned()],
             ModelSpec::Weibull { .. } => vec!["shape".to_owned(), "scale".to_owned()],
+            ModelSpec::LifeTable(table) => table.parameter_names(),
             ModelSpec::PiecewiseExponential(survival) => {
                 survival.log_hazards().chain(survival.design.parameter_names()).collect()
             }
@@ -229,6 +238,7 @@ impl ModelSpec {
                 simplex(classes.len()).chain(features.iter().flat_map(given)).collect()
             }
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec![Constraint::Real; 2],
+            ModelSpec::LifeTable(table) => vec![Constraint::UnitInterval; table.groups() * table.intervals()],
             ModelSpec::Weibull { .. } => vec![Constraint::Positive; 2],
             ModelSpec::PiecewiseExponential(survival) => {
                 vec![Constraint::Real; survival.intervals() + survival.design.features.len()]
@@ -249,6 +259,15 @@ impl ModelSpec {
             ModelSpec::PoissonMean { outcome } => vec![greatest(outcome)],
             ModelSpec::Banana { outcome, second_outcome, .. } => vec![greatest(outcome), greatest(second_outcome)],
             _ => vec![1.0; self.parameter_names().len()],
+        }
+    }
+
+    /// Returns the default prior of a parameter with this constraint and unit. A probability of a life table has a half prior event:
+    /// flat ones would add an event to each of its intervals.
+    pub fn weak_prior(&self, constraint: Constraint, unit: f64) -> Prior {
+        match self {
+            ModelSpec::LifeTable(table) => table.weak_prior(),
+            _ => Prior::weak(constraint, unit),
         }
     }
 
@@ -280,6 +299,7 @@ impl ModelSpec {
             }
             ModelSpec::Weibull { outcome, event } => format!("Weibull survival over {outcome}, censored where {event} is 0"),
             ModelSpec::PiecewiseExponential(survival) => survival.describe(),
+            ModelSpec::LifeTable(table) => table.describe(),
             ModelSpec::Banana { outcome, second_outcome, .. } => {
                 format!("banana of {outcome} and {second_outcome}, a benchmark of samplers")
             }

@@ -9,6 +9,7 @@
 mod bad_input;
 mod cells;
 mod clipped_residuals;
+mod life_tables;
 mod own_parameters;
 mod skewed_times;
 mod survival;
@@ -69,8 +70,23 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
     run_of(PrivacyUnit::default(), spec, records, scale, seed)
 }
 
+/// The same of records with further columns, after the offset's.
+fn run_beside(spec: &JobSpec, records: &Records, more: &[&[f64]], scale: impl Fn(f64) -> f64, seed: u64) -> Run {
+    run_all(PrivacyUnit::default(), spec, (records, more), scale, seed)
+}
+
 /// The same of parties that protect a unit. Persons have as many records each as they may have.
 fn run_of(unit: PrivacyUnit, spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64) -> Run {
+    run_all(unit, spec, (records, &[]), scale, seed)
+}
+
+fn run_all(
+    unit: PrivacyUnit,
+    spec: &JobSpec,
+    (records, more): (&Records, &[&[f64]]),
+    scale: impl Fn(f64) -> f64,
+    seed: u64,
+) -> Run {
     let third = records.y.len() / 3;
     let shard = |i: usize| {
         let rows = i * third..(i + 1) * third;
@@ -78,7 +94,11 @@ fn run_of(unit: PrivacyUnit, spec: &JobSpec, records: &Records, scale: impl Fn(f
         ModelData {
             outcome: records.y[rows.clone()].iter().map(|y| scale(*y)).collect(),
             predictors: (0..records.x[0].len()).map(column).collect(),
-            auxiliary: if records.offset.is_empty() { Vec::new() } else { vec![records.offset[rows.clone()].to_vec()] },
+            auxiliary: std::iter::once(records.offset.as_slice())
+                .filter(|offset| !offset.is_empty())
+                .chain(more.iter().copied())
+                .map(|column| column[rows.clone()].to_vec())
+                .collect(),
             persons: unit.records_per_person().map(|k| persons(third, k)),
         }
     };

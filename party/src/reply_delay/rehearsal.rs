@@ -131,7 +131,8 @@ impl Rehearsal<'_> {
         let tables = || model.tables().map(|tables| tables.cells());
         let of_outcome = || self.spec.outcome_table(model.as_ref()).map(|table| table.cells());
         let of_times = || self.spec.times_table(model.as_ref()).map(|table| table.cells());
-        let cells = asked.then(|| of_outcome().or_else(tables).or_else(of_times)).flatten();
+        let of_life = || model.life_table().map(|table| table.cells());
+        let cells = asked.then(|| of_outcome().or_else(tables).or_else(of_times).or_else(of_life)).flatten();
         cells.map(|cells| cells as u32)
     }
 

@@ -65,7 +65,7 @@ fn counts(model: &ModelSpec) -> bool {
 
 /// Returns true for the column that says which times of a survival model ended with the event.
 fn is_event(model: &ModelSpec, name: &str) -> bool {
-    matches!(model, ModelSpec::Weibull { .. } | ModelSpec::PiecewiseExponential(_))
+    matches!(model, ModelSpec::Weibull { .. } | ModelSpec::PiecewiseExponential(_) | ModelSpec::LifeTable(_))
         && model.auxiliary().iter().any(|a| matches!(a, Auxiliary::Scaled(event) if *event == name))
 }
 

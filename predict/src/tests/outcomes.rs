@@ -141,3 +141,22 @@ fn piecewise_survival_is_that_of_its_hazards() {
     assert!((new.low - 0.513).abs() < 0.15 && (new.high - 12.65).abs() < 1.0, "{new:?}");
     assert!(Predictor::new(&spec, &[11.0]).unwrap_err().to_string().contains("beyond 10"));
 }
+
+/// A life table's group of a row chooses its hazards; within an interval the hazard is constant.
+#[test]
+fn a_life_table_predicts_by_group() {
+    let spec = job_with(
+        "kind = \"life_table\"\noutcome = \"y\"\nevent = \"d\"\ncuts = [4]\nby = \"g\"",
+        "y = { min = 0, max = 10 }\nd = { binary = true }\ng = { levels = [\"a\", \"b\"] }",
+        "[sampler]\ndraws = 10",
+    );
+    let rows = rows(&spec, table(&["g"], &[&["a"], &["b"]]));
+    let predictor = Predictor::new(&spec, &[4.0, 7.0, 10.0]).unwrap();
+    let found = predictor.expected(&posterior(&spec, &[vec![0.1, 0.36, 0.2, 0.75]]), &rows, Level::DEFAULT);
+    // Half of the second interval is passed with the root of its probability.
+    for (row, wanted) in found.iter().zip([[0.9, 0.9 * 0.8, 0.9 * 0.64], [0.8, 0.8 * 0.5, 0.8 * 0.25]]) {
+        assert!(row.iter().zip(wanted).all(|(seen, wanted)| close(seen.mean, wanted)), "{row:?}");
+    }
+    assert_eq!(predictor.ratio(), None);
+    assert!(Predictor::new(&spec, &[11.0]).unwrap_err().to_string().contains("beyond 10"));
+}

@@ -91,3 +91,44 @@ fn a_survival_regression_is_answered_and_verified() {
         stderr(&refused)
     );
 }
+
+/// A life table by treatment: one release, charged, verified and refitted, with a curve of each group on every surface.
+#[test]
+fn a_life_table_is_answered_and_verified() {
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in PARTIES.into_iter().enumerate() {
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &csv(400, 10 + seed as u64));
+        let setup = PartySetup { columns: &COLUMNS, ..setup(name, &data, 60.0) };
+        let party = cluster.enrol(&setup);
+        cluster.start_party(party);
+    }
+    let text = "name = \"curves\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\nkind = \"life_table\"\noutcome = \"years\"\nevent = \"died\"\n\
+                cuts = [2, 4, 6]\nby = \"treated\"\n[columns]\nyears = { min = 0, max = 10 }\ndied = { binary = true }\ntreated = { binary = true }\n\
+                [sampler]\ndraws = 400\n[privacy]\nepsilon = 3\ndelta = 1e-6\n";
+    let result = cluster.submit(text);
+    assert_eq!((&result["stopped_by"], &result["adequacy"]["adequate"]), (&"released".into(), &true.into()), "{result:#}");
+    let names: Vec<&str> = result["posterior"].as_array().expect("rows").iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!((names.len(), names[0], names[7]), (8, "hazard[1|0]", "hazard[4|1]"));
+    let curves = result["survival"].as_array().expect("curves");
+    let of: Vec<&Value> = curves.iter().map(|curve| &curve["of"]).collect();
+    assert_eq!(of, ["treated[0]", "treated[1]"]);
+    let at_four = |curve: &Value| curve["points"][2]["median"].as_f64().expect("a point");
+    assert_eq!(curves[0]["points"][2]["time"], 4.0);
+    assert!(at_four(&curves[1]) > at_four(&curves[0]), "the treatment helps: {curves:?}");
+    let id = result["job"].as_str().expect("an id").to_owned();
+    all_hold(&cluster, &id);
+    let shown = cluster.must(&["summary", &id, "--all"]);
+    assert!(shown.contains("Mean survival time up to 10") && shown.contains("of each group"), "{shown}");
+    cluster.must(&["report", &id, "--out", "report.html"]);
+    let report = std::fs::read_to_string(cluster.path("report.html")).expect("a report");
+    assert!(
+        report.contains("The probability to survive to the end of each interval") && report.contains("treated[1]"),
+        "no curves"
+    );
+    let predicted = json(&cluster.must(&["predict", &id, "--times", "4", "--at", "treated=1", "--json"]));
+    let row = &predicted["predictions"][0];
+    assert_eq!(row["quantity"], "survival[4]", "{predicted}");
+    assert!((row["median"].as_f64().expect("a median") - at_four(&curves[1])).abs() < 1e-3, "{predicted}");
+    let same = json(&cluster.must(&["refit", &id, "--json", "--prior", "hazard[1|0]=beta(0.5, 1)"]));
+    assert_eq!((&same["posterior"], &same["survival"]), (&result["posterior"], &result["survival"]));
+}

@@ -26,6 +26,9 @@ pub(super) fn quantity(spec: &JobSpec) -> Quantity {
             Family::Linear { .. } | Family::StudentT { .. } => of("Difference", "difference", 0.0, "value"),
         },
         ModelSpec::PiecewiseExponential(_) => of("Hazard ratio", "HR", 1.0, "hazard"),
+        ModelSpec::LifeTable(_) => {
+            Quantity { name: "Probability of the event in an interval, of the records at risk".to_owned(), ..of_parameters() }
+        }
         _ => of_parameters(),
     }
 }

@@ -62,7 +62,9 @@ fn lacks_record_law(spec: &JobSpec) -> Option<&'static str> {
         | ModelSpec::Multinomial { .. }
         | ModelSpec::NaiveBayes { .. } => None,
         ModelSpec::Regression(regression) => lacks_predictor_law(regression, spec),
-        ModelSpec::Weibull { .. } | ModelSpec::PiecewiseExponential(_) => Some("a survival model has no law of the censoring"),
+        ModelSpec::Weibull { .. } | ModelSpec::PiecewiseExponential(_) | ModelSpec::LifeTable(_) => {
+            Some("a survival model has no law of the censoring")
+        }
         ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => Some("this model has no bounded statistic to release"),
     }
 }

@@ -38,6 +38,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
             Some(_) if spec.weights != Weights::Never => vec!["score", "table"],
             Some(_) if spec.times_table(model.as_ref()).is_some() => vec!["table", "score"],
             Some(_) => vec!["score"],
+            None if model.life_table().is_some() => vec!["table"],
             None => vec!["statistic"],
         }
     },
@@ -99,6 +100,9 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
             let message = "a linear regression raised to a power has no release of second moments: use algorithm = \"penalty\"";
             return Err(JobError::new("model.power", message));
         }
+        return Ok(());
+    }
+    if model.life_table().is_some() {
         return Ok(());
     }
     let has_family = matches!(

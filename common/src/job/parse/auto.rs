@@ -41,6 +41,7 @@ pub(super) fn choose(raw: &RawJob, file: &Table) -> (Algorithm, Option<&'static 
         "bernoulli" | "poisson_mean" | "gaussian_mean" | "multinomial" if !tempered => {
             (once, "one release of the sufficient statistic contains all the information")
         }
+        "life_table" => (once, "one released table of intervals and events contains all the information"),
         "naive_bayes" if !tempered => {
             (Algorithm::Augmentation, "one release of its tables contains all the information, and records are imputed given it")
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::job::error::JobError;
 use crate::job::limits::MAX_NAME;
-use crate::schema::{ColumnSpec, Family, ModelSpec};
+use crate::schema::{ColumnSpec, Family, LifeTable, ModelSpec};
 use crate::spelling::nearest;
 use crate::text;
 
@@ -98,7 +98,7 @@ pub(super) fn check_columns(spec: &ModelSpec, columns: &BTreeMap<String, ColumnS
 /// Checks the second column, if a model has one.
 fn check_second(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
     let (key, name, role, needs, met): (_, _, _, _, fn(&ColumnSpec) -> bool) = match spec {
-        ModelSpec::Weibull { event, .. } => {
+        ModelSpec::Weibull { event, .. } | ModelSpec::LifeTable(LifeTable { event, .. }) => {
             ("model.event", event, "event", "{ binary = true }", |c| matches!(c, ColumnSpec::Binary))
         }
         ModelSpec::Banana { second_outcome, .. } => {
@@ -138,7 +138,7 @@ pub(super) fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'
                 matches!(outcome, ColumnSpec::Numeric { min, max } if times(*min, *max)),
             )
         }
-        ModelSpec::PiecewiseExponential(_) => {
+        ModelSpec::PiecewiseExponential(_) | ModelSpec::LifeTable(_) => {
             ("{ min = …, max = … } with min at least 0", matches!(outcome, ColumnSpec::Numeric { min, .. } if *min >= 0.0))
         }
         ModelSpec::Multinomial { .. } => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::{one_line, short};
 use super::parameters::{self, Parameters};
-use super::{aggregation, auto, batch, columns, formula, model, plan, privacy, release, sampler, sites, survival};
+use super::{aggregation, auto, batch, columns, formula, life_table, model, plan, privacy, release, sampler, sites, survival};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME, MAX_WORDS};
@@ -61,7 +61,12 @@ impl JobSpec {
         let constraints = model.constraints();
         let units = model.units(&columns);
         let sites = sites::sites(&raw.parameters, &mut raw.prior, (&names, &constraints))?;
-        let priors = parameters::priors(&raw.prior, &names, &constraints, &units, model.default_concentration())?;
+        let priors = parameters::priors(
+            &raw.prior,
+            (&names, &constraints),
+            |at| model.weak_prior(constraints[at], units[at]),
+            model.default_concentration(),
+        )?;
         let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
         let sampler = sampler::sampler(
             raw.sampler,
@@ -103,6 +108,7 @@ impl JobSpec {
         sampler::check(&spec)?;
         sites::check(&spec)?;
         survival::check(&spec)?;
+        life_table::check(&spec)?;
         (algorithm.declaration().check)(&spec)?;
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.is_by_table(spec.build_model().as_ref());

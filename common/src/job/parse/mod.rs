@@ -8,6 +8,7 @@ mod columns;
 mod file;
 mod formula;
 mod formula_terms;
+mod life_table;
 mod model;
 mod naive_bayes;
 mod other;

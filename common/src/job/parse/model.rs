@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::checks::{check_columns, check_sd, required};
-use super::{formula_terms, naive_bayes, regression, survival};
+use super::{formula_terms, life_table, naive_bayes, regression, survival};
 use crate::job::error::JobError;
 use crate::job::raw::{MOST_CONSTANT, RawModel};
 use crate::schema::{BUILT, ColumnSpec, ModelSpec};
@@ -26,6 +26,7 @@ const TAKES: &[(&str, &[&str])] = &[
     ("gaussian_mixture", &["sd", "weight"]),
     ("weibull", &["event"]),
     ("piecewise_exponential", &["event", "entry", "cuts", "hazard_cap", "predictors"]),
+    ("life_table", &["event", "cuts", "by"]),
     ("banana", &["second_outcome", "a", "tau1", "tau2"]),
 ];
 
@@ -45,6 +46,7 @@ pub(super) fn model<'a>(
         "poisson_mean" => ModelSpec::PoissonMean { outcome },
         "gaussian_mean" => ModelSpec::GaussianMean { outcome, sd: required("model.sd", raw.sd)? },
         "piecewise_exponential" => return survival::piecewise_exponential(raw, columns),
+        "life_table" => return life_table::life_table(raw, columns),
         "naive_bayes" => return naive_bayes::naive_bayes(raw, columns),
         "multinomial" => ModelSpec::Multinomial { levels: levels(&outcome, columns), outcome },
         "gaussian_mixture" => ModelSpec::GaussianMixture { outcome, sd: required("model.sd", raw.sd)?, weight: raw.weight },

@@ -16,11 +16,11 @@ pub(super) fn naive_bayes(raw: RawModel, columns: &Columns) -> Result<ModelSpec,
     if predictors.is_empty() {
         return Err(JobError::new("model.predictors", "naive Bayes needs at least one feature"));
     }
-    let classes = bounds("outcome", &outcome, columns).map(levels)?.unwrap_or_default();
+    let classes = bounds("outcome", &outcome, columns).map(ColumnSpec::level_names)?.unwrap_or_default();
     let mut seen = BTreeSet::from([outcome.as_str()]);
     let mut features = Vec::new();
     for column in &predictors {
-        let Some(levels) = levels(bounds("predictor", column, columns)?) else {
+        let Some(levels) = bounds("predictor", column, columns)?.level_names() else {
             let message =
                 format!("the feature `{column}` of naive_bayes must be declared {{ levels = […] }} or {{ binary = true }}");
             return Err(JobError::new(format!("columns.{column}"), message));
@@ -34,15 +34,6 @@ pub(super) fn naive_bayes(raw: RawModel, columns: &Columns) -> Result<ModelSpec,
     check_columns(&spec, columns)?;
     check_names(&spec)?;
     Ok(spec)
-}
-
-/// Returns the levels of a categorical column.
-fn levels(column: &ColumnSpec) -> Option<Vec<String>> {
-    match column {
-        ColumnSpec::Levels(levels) => Some(levels.to_vec()),
-        ColumnSpec::Binary => Some(["0", "1"].map(str::to_owned).to_vec()),
-        ColumnSpec::Numeric { .. } => None,
-    }
 }
 
 /// Checks that all parameter names are distinct and not too many.

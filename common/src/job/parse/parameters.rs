@@ -20,13 +20,12 @@ pub(super) struct Parameters<'a> {
     pub support: &'a [Interval],
 }
 
-/// Reads one prior per parameter: the one under its name, else `default` for real parameters, else a weak prior of its kind and
-/// unit.
+/// Reads one prior per parameter: the one under its name, else `default` for real parameters, else the model's weak prior of this
+/// parameter.
 pub(super) fn priors(
     raw: &BTreeMap<String, String>,
-    names: &[String],
-    constraints: &[Constraint],
-    units: &[f64],
+    (names, constraints): (&[String], &[Constraint]),
+    weak: impl Fn(usize) -> Prior,
     concentration: f64,
 ) -> Result<Vec<Prior>, JobError> {
     let groups: Vec<&str> = simplexes(constraints).map(|(first, _)| group(&names[first])).collect();
@@ -43,8 +42,8 @@ pub(super) fn priors(
         let prior = match raw.get(name) {
             Some(text) => read(name, text)?,
             None => {
-                let weak = Prior::weak(*constraint, units[priors.len()]);
-                default.filter(|_| *constraint == Constraint::Real).unwrap_or(weak)
+                let weak = || weak(priors.len());
+                default.filter(|_| *constraint == Constraint::Real).unwrap_or_else(weak)
             }
         };
         fits(name, &prior, *constraint)?;
@@ -184,7 +183,7 @@ mod tests {
 
     fn read(table: &[(&str, &str)]) -> Result<Vec<String>, JobError> {
         let raw = table.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Ok(priors(&raw, &names(), &ALL, &[1.0; 6], 1.0)?.iter().map(Prior::to_string).collect())
+        Ok(priors(&raw, (&names(), &ALL), |at| Prior::weak(ALL[at], 1.0), 1.0)?.iter().map(Prior::to_string).collect())
     }
 
     #[test]
@@ -229,7 +228,7 @@ mod tests {
 
     #[test]
     fn boxes_keep_off_the_edge_of_what_a_parameter_can_be() {
-        let priors = priors(&BTreeMap::new(), &names(), &ALL, &[1.0; 6], 1.0).unwrap();
+        let priors = priors(&BTreeMap::new(), (&names(), &ALL), |at| Prior::weak(ALL[at], 1.0), 1.0).unwrap();
         let with = |name: &str, min, max| {
             let raw = BTreeMap::from([(name.to_owned(), RawInterval { min, max, by: None })]);
             support(&raw, &names(), &ALL, &[1.0; 6], &priors).map(|s| s.iter().map(|i| (i.min, i.max)).collect::<Vec<_>>())

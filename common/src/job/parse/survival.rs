@@ -42,7 +42,7 @@ pub(super) fn piecewise_exponential(raw: RawModel, columns: &BTreeMap<String, Co
 }
 
 /// Checks that cuts increase within the declared times.
-fn check_cuts(cuts: &[f64], time: &ColumnSpec) -> Result<(), JobError> {
+pub(super) fn check_cuts(cuts: &[f64], time: &ColumnSpec) -> Result<(), JobError> {
     let longest = time.centre() + time.half_width();
     let refuse = |message: String| Err(JobError::new("model.cuts", message));
     if cuts.len() >= MOST_INTERVALS {

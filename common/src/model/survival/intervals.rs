@@ -9,7 +9,7 @@ use conclave_privacy::pass::tile::Tile;
 /// The greatest log hazard in units of the longest time. A cumulative hazard beyond any cap stays a number.
 const MOST_LOG: f64 = 80.0;
 /// The distance within which a time counts as a cut, and an entry as a time: above the rounding of scaled values in single precision.
-const TIE: f64 = 1e-6;
+pub(in crate::model) const TIE: f64 = 1e-6;
 /// An empty lane.
 pub(super) const ZERO: TileLane<f64> = TileLane([0.0; SMALL_TILE]);
 

@@ -35,6 +35,7 @@ mod model;
 mod piecewise;
 mod scores;
 
+pub(super) use intervals::TIE;
 pub(super) use piecewise::PiecewiseModel;
 
 #[cfg(test)]

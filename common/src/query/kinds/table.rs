@@ -36,7 +36,7 @@ impl Unpriced<'_> {
             (Some(tables), _, _) => (tables.cells(), tables.count()),
             (None, Some(table), _) => (table.cells(), 1),
             (None, None, Some(times)) => (times.cells(), 1),
-            (None, None, None) => return Err(self.misfit()),
+            (None, None, None) => (self.model.life_table().ok_or_else(|| self.misfit())?.cells(), 1),
         };
         if self.to.is_empty() && counted == self.kind.length() { Ok(tables) } else { Err(self.misfit()) }
     }

@@ -6,6 +6,7 @@ use super::allotment::Allotment;
 use super::answer::Inference;
 use super::draws::{draw, spread};
 use super::family_strategy::FamilyStrategy;
+use super::life_table_strategy::LifeTableStrategy;
 use super::moments_strategy::MomentsStrategy;
 use super::outlook::{is_plain_enough, plain_outlook, wide_posterior_warning};
 use super::refit::{RefitError, Refitted, RetainedCoefficients};
@@ -60,7 +61,10 @@ impl NoisyStatistics {
                 Box::new(MomentsStrategy::new(&target, scores.as_ref(), parties)?)
             }
             (None, None, Some(scores)) => Box::new(ScoreStrategy::new(&target, scores.as_ref(), parties, &budget)?),
-            (None, None, None) => Box::new(FamilyStrategy::new(&target, parties)?),
+            (None, None, None) => match target.model.life_table() {
+                Some(table) => Box::new(LifeTableStrategy::new(table, parties.len())),
+                None => Box::new(FamilyStrategy::new(&target, parties)?),
+            },
         };
         let warning = wide_posterior_warning(&target, parties, &budget)?;
         Ok(Self {

@@ -45,6 +45,7 @@
 //! | `refit`, `refittable` | the part of a job's releases that a posterior of another job can use, and the samplers with such releases |
 //! | `strategy` | the interface of the strategies below |
 //! | `score_strategy`, `moments_strategy`, `family_strategy` | the strategies: score stages, second moments, a family's statistic |
+//! | `life_counts`, `life_table_strategy` | the probabilities of a life table from noisy counts, and its strategy |
 //! | `obstacle` | reasons why a run ends after its first stages |
 //! | `table_choice` | the choice between a table and score stages |
 //! | `answer` | the report of a run beside its draws |
@@ -79,6 +80,8 @@ pub(crate) mod information;
 pub(crate) mod intercept;
 pub(crate) mod landscape;
 mod last_stage;
+mod life_counts;
+mod life_table_strategy;
 pub(crate) mod linear;
 mod linear_releases;
 pub(crate) mod locate;

@@ -7,7 +7,7 @@ use super::gaussian::factor;
 use super::moments_strategy::MomentsStrategy;
 use super::scores::GradientQuery;
 use super::starting_point::StartingPoint;
-use super::{expected_family, expected_moments, expected_table, weighted};
+use super::{expected_family, expected_moments, expected_table, life_table_strategy, weighted};
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
@@ -130,6 +130,9 @@ fn error(target: &Target, parties: &[PartyMetadata], budget: &Allotment, case: C
     let records = records_of(&target.spec, parties);
     if let Some(table) = target.spec.outcome_table(target.model.as_ref()) {
         return expected_table::error(target, &table, budget, (records, parties.len()), case);
+    }
+    if let Some(table) = target.model.life_table() {
+        return life_table_strategy::error(target, table, budget, (records, parties.len()), case);
     }
     match target.model.scores() {
         Some(scores) if scores.moments_outcome().is_some() => {

@@ -74,6 +74,10 @@ impl OwnAnswerError {
         releases: "the job released a table of counts",
         remedy: "ask the analyst for a job with table = false under [release]",
     };
+    pub(in crate::sampler::noisy_statistics) const LIFE_TABLE: Self = Self::Inseparable {
+        releases: "the job released a life table",
+        remedy: "the joint answer is this owner's best one, or a piecewise_exponential model of the same times releases score stages",
+    };
     pub(in crate::sampler::noisy_statistics) const FAMILY: Self = Self::Inseparable {
         releases: "the job released totals of one column",
         remedy: "ask the analyst for a regression with an intercept alone",
