@@ -98,7 +98,7 @@ impl Queries {
 impl AccountArgs {
     /// Returns the options of no account at this delta.
     fn at(delta: f64) -> Self {
-        Self { queries: Vec::new(), epsilon: None, ops: None, delta, json: false, subsampled: SubsampledArgs::default() }
+        Self { queries: Vec::new(), epsilon: None, ops: None, paper: None, delta, json: false, subsampled: SubsampledArgs::default() }
     }
 }
 

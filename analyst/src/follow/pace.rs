@@ -56,7 +56,7 @@ impl RunHistory {
         Some(Target { ess, rhat, ess_wanted: until.ess, rhat_wanted: until.rhat })
     }
 
-    pub(super) fn observe(&mut self, status: &JobStatus, target: Option<Target>) {
+    pub(crate) fn observe(&mut self, status: &JobStatus, target: Option<Target>) {
         self.observe_at(status, target, self.begun.elapsed().as_secs_f64());
     }
 
