@@ -78,6 +78,7 @@ pub const WORKSPACE: Layers<'static> = Layers {
                 "conclave-vault",
             ],
         ),
+        ("conclave-python", &["conclave"]),
     ],
     folders: &[
         Folders { package: "conclave-privacy", floors: &[&["pass"], &["accounting"], &["secagg"], &["mechanism"]] },

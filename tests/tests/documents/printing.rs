@@ -6,8 +6,21 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// The packages of the product.
-const CRATES: [&str; 12] =
-    ["privacy", "common", "vault", "inference", "ops", "pages", "proto", "party", "draws", "predict", "coordinator", "analyst"];
+const CRATES: [&str; 13] = [
+    "privacy",
+    "common",
+    "vault",
+    "inference",
+    "ops",
+    "pages",
+    "proto",
+    "party",
+    "draws",
+    "predict",
+    "coordinator",
+    "analyst",
+    "python",
+];
 
 /// The only file that writes to standard output and standard error; log lines pass through its writer.
 const PRINTS: &str = "ops/src/terminal.rs";
