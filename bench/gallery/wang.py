@@ -4,12 +4,12 @@ import csv
 import math
 import pathlib
 import random
-import re
 import statistics
 import tempfile
 
 import posteriors
 import svg
+import wang_more
 from runs import Refused, Skipped, table, write
 from wang_text import TEXT
 
@@ -48,7 +48,9 @@ ROWS = [
     ("`hmc`", "hmc", CHAIN),
     ("`noisy-statistics`", "auto", "draws = 2000"),
 ]
-DRAWN = ["`ops`", "`sgld`", "`sghmc`", "`hmc`", "`noisy-statistics`"]
+DRAWN = ["`noisy-statistics`"]
+# Rows of the made-up records.
+FEW = ["`ops`", "`noisy-statistics`"]
 
 
 def read(data, name):
@@ -65,7 +67,8 @@ class Task:
     """A data set: its owners' training rows, and the held-out fifth of all rows."""
 
     def __init__(self, folder, name, columns, shards):
-        self.name, self.columns = name, columns
+        self.rows = ROWS
+        self.name, self.columns, self.title = name, columns, name.replace("-", " ").capitalize()
         rng = random.Random(name)
         self.test, owners = [], []
         for shard in shards:
@@ -168,30 +171,28 @@ class Cell:
 
 
 def choice_power(program, task, sampler, epsilon):
-    """Returns the largest power at which the budget covers one draw by `ops`, and the range at power 1 from the refusal."""
-    spread = None
+    """Returns the largest power at which the budget covers one draw by `ops`."""
     for power in POWERS:
         try:
             program.rehearse(*task.job("ops", sampler, epsilon, power), 0)
-            return power, spread
-        except Refused as why:
-            found = re.search(r"range of ([0-9.]+)", str(why))
-            if power == 1.0 and found:
-                spread = float(found.group(1))
-    return POWERS[-1], spread
+            return power
+        except Refused:
+            continue
+    return POWERS[-1]
 
 
-def cells(program, task):
-    found, spreads = {}, {}
+def cells(program, task, rows):
+    """Returns the cells of these rows by name and epsilon."""
+    found = {}
     for epsilon in EPSILONS:
-        for name, algorithm, sampler in ROWS:
+        for name, algorithm, sampler in rows:
             power = 1.0
             if algorithm == "ops":
-                power, spreads[epsilon] = choice_power(program, task, sampler, epsilon)
+                power = choice_power(program, task, sampler, epsilon)
             text, files = task.job(algorithm, sampler, epsilon, power)
             *results, asked = program.all([*((text, files, seed) for seed in range(SEEDS)), (text, files, 0, False)])
             found[name, epsilon] = Cell(task, results, asked, power)
-    return found, spreads
+    return found
 
 
 def paper_noise(program, records, claimed):
@@ -206,31 +207,53 @@ def paper_noise(program, records, claimed):
     return multiplier, price["epsilon_composed"]
 
 
+def named(name):
+    return "`ops`, by the ledger" if name == "`ops`" else name
+
+
+def rows_of(task, found, pure, output, tilted):
+    """Returns the rows of a data set's table."""
+    rows = [[named(name), *(found[name, epsilon].text() for epsilon in EPSILONS), "–" if name == "`ops`" else f"{found[name, 8].ess:,.0f}"] for name, *_ in task.rows]
+    rows.insert(1, ["`ops`, a pure draw", *pure, "–"])
+    rows.append(["objective perturbation", *(f"{statistics.fmean(tilted[e]):.3f} ({min(tilted[e]):.3f})" for e in EPSILONS), "–"])
+    rows.append(["output perturbation", *output, "–"])
+    return table(["algorithm", *(f"epsilon {epsilon}" for epsilon in EPSILONS), "ESS at 8"], rows)
+
+
+def panel(task, plain, found, pure, tilted):
+    """Returns a data set's panel of the figure."""
+    mean = lambda name: [(e, statistics.fmean(found[name, e].found)) for e in EPSILONS if found[name, e].found]
+    series = [("non-private", [(epsilon, plain) for epsilon in EPSILONS], "dashed"), ("ops, ledger", mean("`ops`"), "line"), ("ops, pure draw", pure, "line")]
+    series += [(name.strip("`"), mean(name), "line") for name in DRAWN]
+    series.append(("objective perturbation", [(epsilon, statistics.fmean(tilted[epsilon])) for epsilon in EPSILONS], "dashed"))
+    return svg.Panel(task.title, "epsilon", "accuracy", [one for one in series if one[1]], (True, False), (None, None, 0.4, 1.0))
+
+
 def make(program, out, data):
     abalone = [{**row, "y": float(row["rings"] > 9)} for row in read(data, "abalone.csv")]
     adult = [[{**row, "y": row["income_over_50k"]} for row in read(data, f"adult-{shard}.csv")] for shard in "abc"]
     words, panels = {}, []
     with tempfile.TemporaryDirectory() as folder:
-        for key, columns, shards in [("adult", ADULT, adult), ("abalone", ABALONE, [abalone])]:
-            task = Task(folder, key, columns, shards)
-            plain = task.plain()
-            found, spreads = cells(program, task)
+        sets = [("adult", ADULT, adult), ("abalone", ABALONE, [abalone]), ("two-normals", wang_more.TWO, [wang_more.two_normals()])]
+        tasks = [Task(folder, *one) for one in sets]
+        tasks[-1].rows = [row for row in ROWS if row[0] in FEW]
+        for task in tasks:
+            key, plain = task.name.partition("-")[0], task.plain()
+            found = cells(program, task, task.rows)
             tilted = {epsilon: [task.perturbed(epsilon, seed) for seed in range(SEEDS)] for epsilon in EPSILONS}
-            rows = [[name, *(found[name, epsilon].text() for epsilon in EPSILONS), "–" if name == "`ops`" else f"{found[name, 8].ess:,.0f}"] for name, *_ in ROWS]
-            rows.append(["objective perturbation", *(f"{statistics.fmean(tilted[e]):.3f} ({min(tilted[e]):.3f})" for e in EPSILONS), "–"])
-            words[key] = table(["algorithm", *(f"epsilon {epsilon}" for epsilon in EPSILONS), "ESS at 8"], rows)
-            words[f"{key}_plain"], words[f"{key}_majority"] = f"{plain:.3f}", f"{task.majority():.3f}"
-            words[f"{key}_train"], words[f"{key}_test"] = f"{len(task.train):,}", f"{len(task.test):,}"
-            priced = [(epsilon, spread, program.account("--ops", spread, "--delta", 1e-6)["epsilon_gdp"]) for epsilon, spread in spreads.items() if spread]
-            words[f"{key}_ranges"] = "; ".join(f"{spread:.1f} after a search at epsilon {epsilon}, so the draw costs epsilon {price:.1f}" for epsilon, spread, price in priced)
-            series = [("non-private", [(epsilon, plain) for epsilon in EPSILONS], "dashed")]
-            series += [(name.strip("`"), [(e, statistics.fmean(found[name, e].found)) for e in EPSILONS if found[name, e].found], "line") for name in DRAWN]
-            series.append(("objective perturbation", [(epsilon, statistics.fmean(tilted[epsilon])) for epsilon in EPSILONS], "dashed"))
-            panels.append(svg.Panel(key.capitalize(), "epsilon", "accuracy", [one for one in series if one[1]], (True, False), (None, None, 0.4, 1.0)))
+            (pure, points), output = wang_more.at_pure(program, task), wang_more.output_perturbed(program, task)
+            words[key] = rows_of(task, found, pure, output, tilted)
+            words |= {f"{key}_plain": f"{plain:.3f}", f"{key}_majority": f"{task.majority():.3f}"}
+            words |= {f"{key}_train": f"{len(task.train):,}", f"{key}_test": f"{len(task.test):,}"}
+            panels.append(panel(task, plain, found, points, tilted))
+        words["untempered"] = wang_more.untempered(program, tasks)
+        words["small"] = table(["records", "algorithm", "outcome"], [row for task in tasks for row in wang_more.small_samples(program, task)])
+    words["efficiency"] = wang_more.efficiency(program)
     svg.plot(out / "wang.svg", "Accuracy on held-out records against epsilon", panels)
     noise = [(records, claimed, *paper_noise(program, records, claimed)) for records, claimed in [(32_561, 1.0), (32_561, 0.1), (4_177, 1.0)]]
     words["noise"] = table(
         ["records", "claimed epsilon", "noise, in units of a record's bound", "true epsilon"],
         [[f"{records:,}", f"{claimed:g}", f"{multiplier:,.0f}", f"{true:.4f}"] for records, claimed, multiplier, true in noise],
     )
+    words |= {"sets": wang_more.SETS, "draws": wang_more.DRAWS, "normals": f"{wang_more.NORMALS:,}"}
     pathlib.Path(out / "wang.md").write_text(TEXT.format(seeds=SEEDS, **words), encoding="utf-8")

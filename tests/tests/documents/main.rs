@@ -7,6 +7,7 @@ mod examples;
 mod imports;
 mod laws;
 mod openssl;
+mod papers;
 mod printing;
 mod readme;
 mod screening;
