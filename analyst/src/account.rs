@@ -98,7 +98,15 @@ impl Queries {
 impl AccountArgs {
     /// Returns the options of no account at this delta.
     fn at(delta: f64) -> Self {
-        Self { queries: Vec::new(), epsilon: None, ops: None, paper: None, delta, json: false, subsampled: SubsampledArgs::default() }
+        Self {
+            queries: Vec::new(),
+            epsilon: None,
+            ops: None,
+            paper: None,
+            delta,
+            json: false,
+            subsampled: SubsampledArgs::default(),
+        }
     }
 }
 
@@ -265,7 +273,7 @@ mod tests {
     fn a_range_is_a_number_above_0() {
         for (range, taken) in [(0.18, true), (8.0, true), (0.0, false), (-1.0, false), (f64::NAN, false), (f64::INFINITY, false)]
         {
-            assert_eq!(choice(range, 1e-6, true).is_ok(), taken, "{range}");
+            assert_eq!(choice(range, 1e-6).is_ok(), taken, "{range}");
         }
     }
 

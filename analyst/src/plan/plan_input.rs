@@ -92,6 +92,8 @@ impl PlanInput {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+
     use super::*;
     use conclave_proto::error::ErrorCode;
 

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Exp1};
 
-use super::{Records, rms, run};
+use super::{Records, rms};
 
 const LONGEST: f64 = 60.0;
 const RATES: [f64; 2] = [0.020, 0.012];

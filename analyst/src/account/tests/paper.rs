@@ -53,7 +53,7 @@ fn options_that_name_no_tests_are_refused() {
         (SubsampledArgs { sensitivity: Some(1.0), noise: Some(f64::NAN), ..default }, "--noise"),
         (SubsampledArgs { probability: Some(0.1), ..default }, "only"),
     ] {
-        let fault = run(&args, 1e-6, true).unwrap_err();
+        let fault = account(&args, 1e-6).unwrap_err();
         assert!(fault.message.contains(word), "{args:?}: {}", fault.message);
     }
 }
