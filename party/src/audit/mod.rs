@@ -6,6 +6,7 @@
 //! queries are the worst possible, so the bound comes close.
 
 mod checks;
+mod forms;
 mod kinds;
 mod known_noise;
 mod others;

@@ -1,5 +1,6 @@
 //! The link: this party dials the coordinator, holds one stream, and dials again whenever it breaks.
 
+mod bounds;
 mod dial;
 mod frames;
 mod pauses;

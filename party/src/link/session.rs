@@ -6,11 +6,8 @@ use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
 use conclave_common::job::MAX_MESSAGE;
-use conclave_proto::convert::MAX_PROPOSALS;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
-use conclave_proto::identity::valid_name;
 use conclave_proto::revoked::RevokedList;
-use conclave_proto::roster;
 use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
@@ -21,6 +18,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sle
 use tonic::Streaming;
 use tonic::metadata::MetadataMap;
 
+use super::bounds::{out_of_bounds, strip_if_too_long};
 use super::dial::Dial;
 use super::frames::{Frames, Open};
 use super::pauses::{After, Pauses};
@@ -28,10 +26,9 @@ use super::renewal::{POLL_EVERY, Renewal};
 use crate::owner::permit::PermitError;
 use crate::permits::Permits;
 use crate::presence::Announcement;
+use conclave_vault::answer::ReplySender;
 use conclave_vault::answer::thread::{AnswerHandle, Command, Gone};
-use conclave_vault::answer::{MAX_JOB_ID, ReplySender};
 use conclave_vault::text::clip;
-use prost::Message;
 
 /// Maximum size of a frame from the coordinator, in bytes; a larger one ends the session.
 ///
@@ -347,34 +344,6 @@ async fn with_heartbeats<T>(work: impl Future<Output = T>, beat: &mut Interval, 
 /// Completes once the party is asked to stop.
 async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// Returns true if a frame exceeds the limits of a genuine coordinator.
-fn out_of_bounds(body: &coordinator_frame::Body) -> bool {
-    use coordinator_frame::Body;
-    match body {
-        Body::Query(query) => query.job.len() > MAX_JOB_ID,
-        Body::OpenJob(open) => open.job.len() > MAX_JOB_ID,
-        Body::Roster(piece) => piece.job.len() > MAX_JOB_ID || !roster::is_in_bounds(piece),
-        Body::CloseJob(close) => close.job.len() > MAX_JOB_ID,
-        Body::AskBudget(ask) => !valid_name(&ask.analyst),
-        Body::Welcome(_) | Body::Heartbeat(_) => false,
-    }
-}
-
-/// Returns the query unchanged, or without its proposals if it is too long.
-///
-/// A query without proposals is refused as malformed ([`conclave_proto::convert::query_from_wire`]), in a short reply.
-fn strip_if_too_long(query: v1::Query) -> v1::Query {
-    let (proposals, bytes) = (query.proposals.len(), query.encoded_len());
-    if proposals <= MAX_PROPOSALS && bytes <= MAX_MESSAGE {
-        return query;
-    }
-    tracing::warn!(
-        job = query.job,
-        "a query of {proposals} proposals and {bytes} bytes is refused: at most {MAX_PROPOSALS} and {MAX_MESSAGE} are taken"
-    );
-    v1::Query { proposals: Vec::new(), ..query }
 }
 
 fn frame(body: Body) -> v1::PartyFrame {

@@ -188,7 +188,8 @@ pub(crate) fn not_protected(unit: PrivacyUnit) -> String {
         (Adjacency::Replace, Some(_)) => "; the number of persons",
     };
     format!(
-        "Not protected: what holds for everyone alike, as the study is to find it out; that you take part, and the job itself{number}; the same          patient's data elsewhere; and records that are read on this machine."
+        "Not protected: what holds for everyone alike; that you take part, and the job itself{number}; the same patient's data elsewhere; \
+         records that are read on this machine."
     )
 }
 

@@ -14,7 +14,7 @@ const SENTENCE: usize = 600;
 pub(super) fn summary(summary: &Summary) -> Markup {
     html! {
         p.ask { (study(&summary.study)) ", " (plain(&summary.owners, SENTENCE)) ". " b { "No record leaves." } " " (plain(&summary.releases, SENTENCE)) }
-        p.note { @for (i, (key, words)) in summary.request.iter().enumerate() { @if i > 0 { " · " } (capital(key, 0)) " " (plain(words, SENTENCE)) } }
+        p.note { @for (i, (key, words)) in summary.request.iter().enumerate() { @if i > 0 { " · " } (capital(key.split(',').next().unwrap_or_default(), 0)) ": " (plain(words, SENTENCE)) } }
         h2 { "What it costs" }
         (summary.scale.shares("job-cost").html())
         p.note { (plain(&summary.scale.in_epsilon(), SENTENCE)) @if let Some(waits) = summary.waits { " " (waits) } }
