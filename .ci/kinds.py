@@ -56,6 +56,7 @@ def pages(demo, log):
     """Opens the pages of every kind of job."""
     for party in PARTIES:
         demo.configure(party, 'approve = "automatic"', 'approve = "automatic"\nsite_parameters = "allow"')
+        demo.configure(party, 'models = ["logistic"]', 'models = ["logistic", "piecewise_exponential"]')
     time.sleep(1)
     jobs = {name: demo.submit(name, changes) for name, (_, changes) in KINDS.items() if name != "secure"}
     jobs["secure"] = until("the demo's job", lambda: re.search(r"Job ([0-9a-f-]{36})", log.read_text())).group(1)

@@ -3,11 +3,17 @@
 use conclave_common::job::JobSpec;
 use conclave_inference::sampler::{Inference, RunReport};
 
+/// The share of the variance below which the noise widens no interval noticeably.
+const SMALL: f64 = 0.01;
+
 /// Describes the share of noise in the reported spread, for the parameter with the largest share.
 pub(crate) fn budget_error(inference: &Inference) -> String {
     let Some(most) = inference.noise_share.iter().copied().flatten().max_by(f64::total_cmp) else {
         return "The share of noise in the spread is unknown: the releases do not bound it.".to_owned();
     };
+    if most < SMALL {
+        return "Privacy’s noise accounts for less than 1% of the variance of every parameter.".to_owned();
+    }
     format!(
         "The widest interval is {:.2} times as wide as without privacy: the noise accounts for {:.0}% of its variance. More draws cannot narrow \
          it; only a larger budget or more records can.",
@@ -50,5 +56,7 @@ mod tests {
         // The share of an sd over parties is not known.
         assert!(budget_error(&inference(vec![Some(0.1), None])).starts_with("The widest interval is 1.05"));
         assert!(budget_error(&inference(vec![None, None])).contains("is unknown"));
+        let small = budget_error(&inference(vec![Some(0.002), Some(0.009)]));
+        assert!(small.contains("less than 1%") && !small.contains("1.00 times"), "{small}");
     }
 }

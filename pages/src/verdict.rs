@@ -132,7 +132,10 @@ impl Verdict {
             Some(_) => {}
         }
         if ess < strict.ess {
-            add(loosely(ess >= looser.ess), format!("the least effective sample size is {ess:.0}, below {:.0}", strict.ess));
+            add(
+                loosely(ess >= looser.ess),
+                format!("the least effective sample size is {:.0}, below {:.0}", ess.floor(), strict.ess),
+            );
         }
         let met = (grade == Grade::Preliminary).then_some((looser.rhat, looser.ess));
         Self { grade, reasons, met, remedy: remedy(result, grade) }

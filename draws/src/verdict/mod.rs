@@ -104,7 +104,8 @@ fn chains(run: &Ended<'_>) -> (Grade, Vec<String>) {
     if ess < strict.ess {
         let at_most = if ess >= looser.ess { Grade::Preliminary } else { Grade::NotUsable };
         let name = worst(|row| -ended::least_ess(row));
-        add(at_most, format!("the effective sample size of {name} is {ess:.0}, below {:.0}", strict.ess));
+        // Rounded down, so that a figure below the limit is never shown as the limit.
+        add(at_most, format!("the effective sample size of {name} is {:.0}, below {:.0}", ess.floor(), strict.ess));
     }
     if run.is_untested() {
         add(Grade::Preliminary, "its steps were never tested, so the draws have a bias that no diagnostic shows".to_owned());

@@ -79,6 +79,7 @@ fn the_limits_decide_the_grade() {
         assert_eq!(verdict.grade, grade, "{rhat} {ess}: {verdict:?}");
         assert_eq!(verdict.reasons.is_empty(), grade == Grade::FitToPublish, "{verdict:?}");
         assert_eq!(verdict.met, (grade == Grade::Preliminary).then_some(Wanted::PRELIMINARY));
+        assert!(!verdict.reasons.iter().any(|reason| reason.contains("is 400, below 400")), "{verdict:?}");
     }
     let chains = self::spec("penalty", "chains = 8\ndraws = 1000");
     assert_eq!(judged(&chains, &outcome, 1.0, 799.0).grade, Grade::Preliminary, "100 per chain");

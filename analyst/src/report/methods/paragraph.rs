@@ -121,8 +121,10 @@ fn noise(material: &Material<'_>) -> String {
         return first(1);
     }
     let shares = rows(result, "posterior").iter().filter_map(|row| row["noise_share"].as_f64());
-    let most =
-        shares.reduce(f64::max).map(|most| format!(" It accounts for {} of the variance of a parameter at most.", share(most)));
+    let most = shares.reduce(f64::max).map(|most| match most < 0.01 {
+        true => " It accounts for less than 1% of the variance of every parameter.".to_owned(),
+        false => format!(" It accounts for {} of the variance of a parameter at most.", share(most)),
+    });
     first(2) + &most.unwrap_or_default()
 }
 

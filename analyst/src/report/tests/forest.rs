@@ -20,11 +20,11 @@ fn run(kind: &str, predictors: &str, columns: &str, more: &str) -> Run {
     Run::in_units(source)
 }
 
-impl Run {
-    /// Makes the run of the same job without an intercept.
-    fn without_intercept(self) -> Self {
-        Self::in_units(self.source.replace("[columns]", "intercept = false\n[columns]"))
-    }
+/// Makes the run of a linear regression without an intercept, in which the first factor has all its levels.
+fn without_intercept(predictors: &str, terms: &str) -> Run {
+    let listed = format!("kind = \"linear\"\noutcome = \"y\"\npredictors = [{predictors}]");
+    let source = run("linear", predictors, COLUMNS, "").source;
+    Run::in_units(source.replace(&listed, &format!("formula = \"y ~ 0 + {terms}\"\nfamily = \"linear\"")))
 }
 
 fn units(spec: &JobSpec, per: &[&str]) -> Units {
@@ -110,12 +110,12 @@ fn rows_that_an_interaction_mixes_have_no_share_of_noise() {
 /// Without an intercept, a level's coefficient is its own mean: no difference.
 #[test]
 fn levels_with_means_of_their_own_are_no_differences() {
-    let run = run("linear", "\"age\", \"ward\"", COLUMNS, "").without_intercept();
+    let run = without_intercept("\"ward\", \"age\"", "ward + age");
     let found = rows(&run, &[]);
     assert_eq!(labels(&found), ["age, per 1 unit"], "{found:#?}");
     assert!(run.page().contains("the levels of ward have means of their own"));
     // Where nothing else is left, the parameters are shown as values.
-    let only = self::run("linear", "\"ward\"", COLUMNS, "").without_intercept();
+    let only = without_intercept("\"ward\"", "ward");
     assert!(only.page().contains("Value, in the data’s units"));
 }
 
