@@ -92,8 +92,6 @@ impl PlanInput {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::path::Path;
-
     use super::*;
     use conclave_proto::error::ErrorCode;
 
@@ -102,26 +100,20 @@ mod tests {
 
     #[test]
     fn a_guess_comes_from_the_job_or_a_rehearsal() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rehearsal.json");
-        std::fs::write(&path, r#"{"job":"rehearsal","plan":{"records":[100,300],"mean":[0.1],"covariance":[[0.04]]}}"#).unwrap();
-        let of = |extra: &str, rehearsal: Option<&Path>| {
+        let rehearsed = r#"{"job":"rehearsal","plan":{"records":[100,300],"mean":[0.1],"covariance":[[0.04]]}}"#;
+        let of = |extra: &str, rehearsal: Option<&str>| {
             let spec = JobSpec::parse(&format!("{JOB}{extra}")).unwrap();
-            PlanInput::of(&spec, Path::new("job.toml"), rehearsal)
+            PlanInput::of(&spec, "job.toml", rehearsal.map(|text| Rehearsal { text, name: "rehearsal.json" }))
         };
-        let guess = |extra: &str, rehearsal: Option<&Path>| of(extra, rehearsal).unwrap().guess.unwrap();
-        let plain = guess("", Some(&path));
+        let guess = |extra: &str, rehearsal: Option<&str>| of(extra, rehearsal).unwrap().guess.unwrap();
+        let plain = guess("", Some(rehearsed));
         assert_eq!((plain.records, plain.covariance), (vec![100, 300], vec![vec![0.04]]));
-        let more = guess("[plan]\nrecords = 800\n", Some(&path));
+        let more = guess("[plan]\nrecords = 800\n", Some(rehearsed));
         assert_eq!((more.records, more.covariance), (vec![800, 800], vec![vec![0.01]]));
         // A rehearsal without an adequate answer gives record counts and its reasons, and no guess.
-        std::fs::write(
-            &path,
-            r#"{"algorithm":"hmc","adequacy":{"adequate":false,"reasons":["too <few> draws"]},"parties":[{"epsilon_budget":3.0}],
-            "plan":{"records":[100,300],"mean":[0.1],"covariance":[[0.04]]}}"#,
-        )
-        .unwrap();
-        let PlanInput { records, guess: none, withheld } = of("", Some(&path)).unwrap();
+        let inadequate = r#"{"algorithm":"hmc","adequacy":{"adequate":false,"reasons":["too <few> draws"]},"parties":[{"epsilon_budget":3.0}],
+            "plan":{"records":[100,300],"mean":[0.1],"covariance":[[0.04]]}}"#;
+        let PlanInput { records, guess: none, withheld } = of("", Some(inadequate)).unwrap();
         assert_eq!((records, none), (vec![100, 300], None));
         let reasons = vec!["too <few> draws".to_owned()];
         assert_eq!(withheld, Some(Withheld { algorithm: "hmc".to_owned(), epsilon: 3.0, reasons }));
@@ -132,7 +124,6 @@ mod tests {
         assert!(fault.code == ErrorCode::InvalidInput && fault.message.contains("plan.records"), "{fault}");
         let without = of("[plan]\nrecords = 5\n", None).unwrap();
         assert_eq!((without.records, without.guess), (vec![5, 5], None));
-        std::fs::write(&path, "{}").unwrap();
-        assert!(of("", Some(&path)).unwrap_err().message.contains("conclave rehearse"));
+        assert!(of("", Some("{}")).unwrap_err().message.contains("conclave rehearse"));
     }
 }
