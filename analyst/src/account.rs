@@ -13,11 +13,13 @@ use serde_json::{Value, json};
 use crate::faults::input;
 use crate::output::show;
 
+mod object;
 mod paper;
 mod renyi;
 mod subsampled;
 mod subsampled_args;
 
+pub(crate) use object::Account;
 use paper::Paper;
 use subsampled_args::SubsampledArgs;
 
@@ -118,9 +120,6 @@ struct Cost {
     zcdp: f64,
     advanced: Option<f64>,
 }
-
-/// An account: the JSON object, and its text.
-pub(crate) type Account = (Value, String);
 
 /// Largest delta accepted: above it a mechanism that publishes each record with probability delta would satisfy the guarantee.
 const MAX_DELTA: f64 = 0.5;

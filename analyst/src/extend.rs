@@ -161,7 +161,7 @@ mod tests {
             ("finished", "{}", "no last states"),
         ] {
             let fault = continuation(&status(state, result), "").unwrap_err();
-            assert!(fault.code == ErrorCode::InvalidInput && fault.message.contains(word), "{fault}");
+            assert!(fault.code == ErrorCode::InvalidInput && fault.to_string().contains(word), "{fault}");
         }
     }
 }

@@ -5,7 +5,7 @@ use conclave_privacy::accounting::gaussian_dp;
 use conclave_proto::error::Fault;
 use serde_json::{Value, json};
 
-use super::Account;
+use super::object::Account;
 use super::renyi::{Bound, SampledTests, corollary_1};
 use super::subsampled_args::{SubsampledArgs, fault};
 use crate::faults::input;
@@ -75,15 +75,15 @@ fn whole(bound: f64, sd: f64, steps: f64, delta: f64) -> Result<Account, Fault> 
 }
 
 /// Returns Corollary 2 beside the composed privacy losses of fixed noise, and the curves of figures 1a and 1b.
-fn sampled(tests: SampledTests, delta: f64) -> Result<Account, Fault> {
-    let SampledTests { size, records, steps } = tests;
+fn sampled(chain: SampledTests, delta: f64) -> Result<Account, Fault> {
+    let SampledTests { size, records, steps } = chain;
     if !(size >= 1.0 && records.is_finite() && size <= records) {
         return Err(input(format!("--batch is {size} of --records {records}: it must be at least 1 and at most --records")));
     }
-    let Some(claimed) = tests.corollary_2(delta) else {
+    let Some(claimed) = chain.corollary_2(delta) else {
         return Err(input(format!("--batch is {size}: Theorem 2 needs an order below a fifth of it, so more than 10 records")));
     };
-    let composed = composed(tests, delta)?;
+    let composed = composed(chain, delta)?;
     let by_rate = curves(&RATES, |n, rate| SampledTests { size: rate * n * records, records: n * records, steps }, delta);
     let by_steps = curves(&TESTS, |n, more| SampledTests { size: n * size, records: n * records, steps: more * steps }, delta);
     let object = json!({
@@ -101,43 +101,43 @@ fn sampled(tests: SampledTests, delta: f64) -> Result<Account, Fault> {
     ));
     let exact = composed.map_or_else(|| "outside the computable range".to_owned(), |epsilon| format!("epsilon = {epsilon}"));
     lines.push(format!("  composed privacy losses, noise of variance 1           {exact}"));
-    print_curves(&mut lines, "Figure 1a: epsilon by Corollary 2 against the sampling rate q", &by_rate, |tests| {
-        format!("q = {}", (1e9 * tests.size / tests.records).round() / 1e9)
+    print_curves(&mut lines, "Figure 1a: epsilon by Corollary 2 against the sampling rate q", &by_rate, |chain| {
+        format!("q = {}", (1e9 * chain.size / chain.records).round() / 1e9)
     });
-    print_curves(&mut lines, "Figure 1b: epsilon by Corollary 2 against the number of tests T", &by_steps, |tests| {
-        format!("T = {}", tests.steps)
+    print_curves(&mut lines, "Figure 1b: epsilon by Corollary 2 against the number of tests T", &by_steps, |chain| {
+        format!("T = {}", chain.steps)
     });
     Ok((object, lines.join("\n")))
 }
 
 /// Returns epsilon of the same tests by their privacy losses. The noise of a ratio has variance 1, the least that Theorem 2
 /// allows, and a sample moves the ratio by at most `1/sqrt(size)`.
-fn composed(tests: SampledTests, delta: f64) -> Result<Option<f64>, Fault> {
+fn composed(chain: SampledTests, delta: f64) -> Result<Option<f64>, Fault> {
     let release = SubsampledArgs {
-        probability: Some(tests.size / tests.records),
-        noise_multiplier: Some(tests.size.sqrt()),
+        probability: Some(chain.size / chain.records),
+        noise_multiplier: Some(chain.size.sqrt()),
         ..SubsampledArgs::default()
     }
     .release()?;
-    Ok(release.losses(tests.steps as u64, delta).map_err(|e| fault(&e))?.epsilon(delta))
+    Ok(release.losses(chain.steps as u64, delta).map_err(|e| fault(&e))?.epsilon(delta))
 }
 
 /// A point of a figure: its tests, and the bound where the theorem gives one.
 type Point = (SampledTests, Option<Bound>);
 
 /// Returns the figure's rows: a value of the horizontal axis, with a point for each number of records.
-fn curves(axis: &[f64], tests: impl Fn(f64, f64) -> SampledTests, delta: f64) -> Vec<Vec<Point>> {
+fn curves(axis: &[f64], chain: impl Fn(f64, f64) -> SampledTests, delta: f64) -> Vec<Vec<Point>> {
     let point = |n: f64, at: f64| {
-        let tests = tests(n, at);
-        (tests, tests.corollary_2(delta))
+        let chain = chain(n, at);
+        (chain, chain.corollary_2(delta))
     };
     axis.iter().map(|at| SIZES.iter().map(|n| point(*n, *at)).collect()).collect()
 }
 
 fn points(rows: &[Vec<Point>]) -> Value {
-    let one = |(tests, bound): &Point| {
+    let one = |(chain, bound): &Point| {
         json!({
-            "records": tests.records, "batch": tests.size, "steps": tests.steps,
+            "records": chain.records, "batch": chain.size, "steps": chain.steps,
             "epsilon": bound.map(|bound| bound.epsilon), "order": bound.map(|bound| bound.order),
         })
     };
@@ -147,12 +147,12 @@ fn points(rows: &[Vec<Point>]) -> Value {
 fn print_curves(lines: &mut Vec<String>, title: &str, rows: &[Vec<Point>], label: impl Fn(&SampledTests) -> String) {
     lines.push(format!("{title}, by number of records N:"));
     let Some(first) = rows.first() else { return };
-    let heads: String = first.iter().map(|(tests, _)| format!("{:>14}", format!("N = {}", tests.records))).collect();
+    let heads: String = first.iter().map(|(chain, _)| format!("{:>14}", format!("N = {}", chain.records))).collect();
     lines.push(format!("  {:<14}{heads}", ""));
     for row in rows {
         let cell = |(_, bound): &Point| bound.map_or_else(|| "-".to_owned(), |bound| format!("{:.4}", bound.epsilon));
         let cells: String = row.iter().map(|point| format!("{:>14}", cell(point))).collect();
-        lines.push(format!("  {:<14}{cells}", row.first().map_or_else(String::new, |(tests, _)| label(tests))));
+        lines.push(format!("  {:<14}{cells}", row.first().map_or_else(String::new, |(chain, _)| label(chain))));
     }
 }
 

@@ -6,7 +6,7 @@ use conclave_privacy::accounting::{BlockCharge, RESERVE_LOG2, SamplingProbabilit
 use conclave_proto::error::Fault;
 use serde_json::json;
 
-use super::Account;
+use super::object::Account;
 use super::subsampled_args::{SubsampledArgs, fault};
 
 /// Cost of one block and of all blocks.

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tonic::transport::Channel;
 
-use super::Run;
 use super::jobs::completed;
 use super::progress::{Reporter, state};
+use super::run::Run;
 use crate::client::Connection;
 use crate::ended::{FetchedJob, fetch_job_at};
 use crate::extend::extension;

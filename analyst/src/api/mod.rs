@@ -9,6 +9,7 @@ mod client;
 mod jobs;
 mod progress;
 mod rehearsals;
+mod run;
 
 pub use conclave_draws::{Draws, PhaseDraws};
 pub use conclave_proto::error::{ErrorCode, Fault};
@@ -18,14 +19,4 @@ pub use accounts::{account, account_subsampled, mu_of};
 pub use client::{Client, Refit};
 pub use jobs::{Planned, completed, describe, from_formula, plan, predict, with_settings};
 pub use rehearsals::{Party, Rehearsal, screen};
-
-/// A run that has ended, with its draws.
-#[derive(Debug)]
-pub struct Run {
-    /// The job as it ran.
-    pub job: String,
-    /// The run's object.
-    pub json: String,
-    /// The run's draws.
-    pub draws: Draws,
-}
+pub use run::Run;

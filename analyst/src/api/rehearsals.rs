@@ -1,6 +1,6 @@
 //! Rehearsals on tables in memory, and the screening of a table.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde_json::{Value, json};
 
-use super::Run;
 use super::jobs::completed;
+use super::run::Run;
 use crate::faults::{input, internal};
 use crate::rehearse::{self, RehearsalState, Table, Values, check_spares_rows};
 use crate::temporary::TemporaryFolder;
@@ -112,7 +112,7 @@ impl Rehearsal {
 
 /// Returns the run's object without the path of a folder that goes.
 fn without_path(mut json: Value, store: &Path) -> String {
-    if json["draws"].as_str().is_some_and(|path| PathBuf::from(path) == store) {
+    if json["draws"].as_str().is_some_and(|path| Path::new(path) == store) {
         json["draws"] = Value::Null;
     }
     json.to_string()

@@ -6,6 +6,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::JobStatus;
 
 use super::folder::DemoFolder;
+use super::program::{quoted, text};
 
 /// Adds the true coefficients to the result's object; every number keeps its original text.
 pub(super) fn with_truth(result_json: &str, truth: &[(&str, f64)]) -> Result<String, Fault> {
@@ -21,7 +22,7 @@ pub(super) fn with_truth(result_json: &str, truth: &[(&str, f64)]) -> Result<Str
 /// Returns suggested commands that can be run unchanged.
 pub(super) fn next_steps(folder: &DemoFolder, status: &JobStatus, url: &str) -> String {
     let program = std::env::args_os().next().unwrap_or_else(|| "conclave".into());
-    let program = super::program::text().unwrap_or_else(|| quoted(Path::new(&program)));
+    let program = text().unwrap_or_else(|| quoted(Path::new(&program)));
     let (root, job) = (&folder.root, &status.job);
     let run = |daemon: &str, config: PathBuf| format!("  {} run --config {}\n", command_of(daemon), quoted(&config));
     let mut text = format!(
@@ -70,13 +71,4 @@ fn command_of(daemon: &str) -> String {
             format!("{} __{daemon}", quoted(&program.unwrap_or_else(|| "conclave".into())))
         }
     }
-}
-
-pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text;
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -4,8 +4,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::next_steps::quoted;
-
 static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Names the command that starts this program again, where the executable is another program, such as an interpreter. The first
@@ -32,4 +30,14 @@ pub(super) fn words() -> std::io::Result<Vec<OsString>> {
 pub(super) fn text() -> Option<String> {
     let words = PROGRAM.get()?.iter().map(|word| quoted(Path::new(word)));
     Some(words.collect::<Vec<_>>().join(" "))
+}
+
+/// Quotes a path for a shell, where it needs it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }

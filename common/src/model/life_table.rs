@@ -12,13 +12,10 @@
 //! censored within it half of the last term: the actuarial convention of Cutler & Ederer, *Maximum utilization of the life table method in
 //! analyzing survival*, Journal of Chronic Diseases 8 (1958). With a cut at every distinct time it is the law of Kaplan and Meier (1958).
 
-use super::Model;
-use super::ratio_range::RatioRange;
 use super::survival::TIE;
 use super::table::NOWHERE;
 use crate::schema::{self, ColumnSpec};
 use conclave_privacy::pass::BlockPass;
-use conclave_privacy::pass::data::ModelData;
 use conclave_privacy::pass::hold::Cells;
 use conclave_privacy::pass::tile::Tile;
 
@@ -41,7 +38,7 @@ impl FollowUpEnd {
 /// Probabilities of an event in intervals of time, by group.
 #[derive(Debug, Clone)]
 pub struct LifeTable {
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// The intervals' ends in units of the longest declared time: the cuts, 1.
     ends: Vec<f64>,
     groups: usize,
@@ -91,7 +88,7 @@ impl LifeTable {
 
     /// Returns a record's cell from its time and event on the scale of the shard and its group; [`NOWHERE`] for an unusable record.
     #[inline(always)]
-    fn code(&self, x: f64, event: f64, group: f64) -> f64 {
+    pub(super) fn code(&self, x: f64, event: f64, group: f64) -> f64 {
         let (middle, half) = self.scale;
         let time = middle + half * x;
         // Products and sums of these have no branch. A comparison with not-a-number is false.
@@ -115,7 +112,7 @@ impl LifeTable {
     }
 
     /// Returns the log likelihood of a record in a cell, and 0 for an unusable record.
-    fn of_cell(&self, cell: usize, theta: &[f64]) -> f64 {
+    pub(super) fn of_cell(&self, cell: usize, theta: &[f64]) -> f64 {
         let (at, way) = (cell / FollowUpEnd::COUNT, cell % FollowUpEnd::COUNT);
         let first = at - at % self.intervals();
         let (Some(before), Some(hazard)) = (theta.get(first..at), theta.get(at)) else { return 0.0 };
@@ -138,36 +135,6 @@ impl Cells for LifeTable {
         } else {
             records.for_each(|((code, x), event)| *code = self.code(*x, *event, 0.0));
         }
-    }
-}
-
-impl Model for LifeTable {
-    fn parameter_names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        let ratio = |cell: usize| self.of_cell(cell, to) - self.of_cell(cell, from);
-        RatioRange::of((0..self.cells() - 1).map(ratio)).or_none()
-    }
-
-    fn life_table(&self) -> Option<&LifeTable> {
-        Some(self)
-    }
-
-    /// The information about the log odds of a probability is that of one record at risk.
-    fn information_bound(&self) -> Vec<f64> {
-        vec![0.25; self.names.len()]
-    }
-
-    /// Gives no kernel: no algorithm of this model asks for ratios.
-    fn ratio_kernel(&self, _pass: BlockPass<'_>) {}
-
-    fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
-        let [event, by @ ..] = data.auxiliary.as_slice() else { return f64::NAN };
-        let group = |record: usize| by.first().map_or(0.0, |by| by[record]);
-        let codes = data.outcome.iter().zip(event).enumerate().map(|(record, (x, event))| self.code(*x, *event, group(record)));
-        codes.filter(|code| *code >= 0.0).map(|code| self.of_cell(code as usize, theta)).sum()
     }
 }
 

@@ -26,6 +26,7 @@ mod interface;
 mod leverage;
 mod leverage_ratio;
 mod life_table;
+mod life_table_model;
 mod likelihood;
 mod line;
 mod linear;

@@ -19,6 +19,15 @@ pub enum ColumnSpec {
     Levels(Levels),
 }
 
+/// A categorical column and its levels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CategoricalFeature {
+    /// The column.
+    pub column: String,
+    /// Its levels, at least two.
+    pub levels: Vec<String>,
+}
+
 impl ColumnSpec {
     /// Returns a raw value on the model's scale.
     ///

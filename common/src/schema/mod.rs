@@ -13,11 +13,11 @@ mod spanned;
 mod spline;
 mod survival;
 
-pub use column::{ColumnSpec, level_at};
+pub use column::{CategoricalFeature, ColumnSpec, level_at};
 pub use derived::Derived;
 pub use design::{Auxiliary, Design, Factor, Feature, MAX_FACTORS, Offset};
 pub use levels::Levels;
-pub use model_spec::{BUILT, CategoricalFeature, ModelSpec};
+pub use model_spec::{BUILT, ModelSpec};
 pub use operation::{Operation, Range};
 pub use regression::{Family, Regression};
 pub use spanned::{Product, spanned};

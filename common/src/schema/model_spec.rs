@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::column::ColumnSpec;
+use super::column::{CategoricalFeature, ColumnSpec};
 use super::design::{Auxiliary, Design, Offset};
 use super::regression::Regression;
 use super::survival::{LifeTable, PiecewiseExponential};
@@ -77,15 +77,6 @@ pub enum ModelSpec {
         /// Known standard deviation, in the data's units.
         sd: f64,
     },
-}
-
-/// A categorical column and its levels.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CategoricalFeature {
-    /// The column.
-    pub column: String,
-    /// Its levels, at least two.
-    pub levels: Vec<String>,
 }
 
 /// The names of all implemented models.

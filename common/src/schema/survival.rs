@@ -1,7 +1,7 @@
 //! Survival times whose hazard is constant between cuts, and life tables.
 
+use super::column::CategoricalFeature;
 use super::design::Design;
-use super::model_spec::CategoricalFeature;
 use crate::parameter::Prior;
 
 /// Survival times with a hazard that is constant between public cuts, and is multiplied by `exp(sum_j theta_j x_j)`.

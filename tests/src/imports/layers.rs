@@ -78,7 +78,7 @@ pub const WORKSPACE: Layers<'static> = Layers {
                 "conclave-vault",
             ],
         ),
-        ("conclave-python", &["conclave"]),
+        ("conclave-python", &["conclave", "conclave-draws", "conclave-proto"]),
     ],
     folders: &[
         Folders { package: "conclave-privacy", floors: &[&["pass"], &["accounting"], &["secagg"], &["mechanism"]] },

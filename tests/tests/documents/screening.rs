@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// Sources that may use a screening's findings: the owner's commands and page, and a rehearsal on one's own files. Excluded are
 /// the answer path, the ledger, the link, and the daemon, whose log may be collected.
-const MAY_KNOW: [&str; 6] = [
+const MAY_KNOW: [&str; 8] = [
     "party/src/screening/",
     "party/src/cli/check.rs",
     "party/src/doctor/records.rs",
     "party/src/owner/pending_job.rs",
-    "analyst/src/rehearse/command.rs",
+    "analyst/src/rehearse/",
+    "analyst/src/api/",
+    "analyst/src/check.rs",
     "party/src/lib.rs",
 ];
 /// Sources that may pass on the warnings that an owner reads before deciding.

@@ -8,8 +8,9 @@ use conclave_common::job::JobSpec;
 use conclave_proto::error::ErrorCode;
 
 use super::folder::job_toml;
-use super::next_steps::{quoted, with_truth};
+use super::next_steps::with_truth;
 use super::options::{Aggregation, DemoAlgorithm, DemoArgs, Durability, check};
+use super::program::quoted;
 
 pub(super) fn args(out: &std::path::Path) -> DemoArgs {
     DemoArgs {

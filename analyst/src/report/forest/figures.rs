@@ -10,7 +10,7 @@ use conclave_pages::plot::Estimate;
 use conclave_predict::{Interval, Level, interval_of};
 use serde_json::Value;
 
-use super::quantity::quantity;
+use super::quantity::{mixed, quantity};
 use crate::report::material::Material;
 use crate::report::units::Units;
 
@@ -141,23 +141,6 @@ fn in_original_units(spec: &JobSpec, theta: &[Vec<Vec<f64>>], values: usize) -> 
     }
     let samples: Vec<Vec<&[f64]>> = theta.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     spec.in_original_units(&samples)
-}
-
-/// Returns, for each value of a draw, whether others move it in the data's units, as those of an interaction move its predictors'.
-pub(super) fn mixed(spec: &JobSpec) -> Vec<bool> {
-    /// A value within the support of every parameter.
-    const ANY: f64 = 0.5;
-    let count = spec.draw_names().len();
-    // The first draw is the base, and each other draw moves one value.
-    let draws = |value: usize| (0..=count).map(move |draw| if draw == value + 1 { 2.0 * ANY } else { ANY }).collect::<Vec<f64>>();
-    let values: Vec<Vec<f64>> = (0..count).map(draws).collect();
-    let samples: Vec<Vec<&[f64]>> = values.iter().map(|draws| vec![draws.as_slice()]).collect();
-    let mapped = spec.in_original_units(&samples);
-    let moves = |value: usize, by: usize| {
-        let (base, moved) = (mapped[value][0][0], mapped[value][0][by + 1]);
-        (moved - base).abs() > 1e-9 * base.abs().max(1.0)
-    };
-    (0..count).map(|value| (0..count).any(|by| by != value && moves(value, by))).collect()
 }
 
 fn half(draws: Vec<f64>) -> Option<[f64; 2]> {

@@ -4,9 +4,7 @@ mod figures;
 mod labels;
 mod quantity;
 
-use conclave_common::job::JobSpec;
 use conclave_common::schema::{Design, Feature};
-use conclave_draws::is_whole;
 use conclave_pages::ends::Ends;
 use conclave_pages::object::rows;
 use conclave_pages::plot::{Estimate, Forest, ForestRow};
@@ -14,7 +12,7 @@ use conclave_pages::plot::{Estimate, Forest, ForestRow};
 use super::material::Material;
 use figures::Figures;
 use labels::{coefficient, level, reference};
-use quantity::quantity;
+use quantity::{has_whole_levels, quantity};
 
 /// Returns the plot of a result; `None` without figures.
 pub(super) fn forest(material: &Material<'_>) -> Option<Forest<'static>> {
@@ -49,11 +47,6 @@ fn coefficients(figures: &Figures<'_>, design: &Design) -> Vec<ForestRow> {
             features.into_iter().flat_map(|feature| one(figures, feature)).collect()
         })
         .collect()
-}
-
-/// Returns true for a level's own mean in a linear model without an intercept.
-pub(super) fn has_whole_levels(spec: &JobSpec, design: &Design, feature: &Feature) -> bool {
-    quantity(spec).neutral == Some(0.0) && is_whole(design, feature)
 }
 
 /// Returns the rows of a factor: its heading, the reference level, and the other levels.

@@ -1,13 +1,12 @@
 //! The quantity of a forest plot's axis, by model.
 
 use conclave_common::job::JobSpec;
-use conclave_common::schema::{Family, ModelSpec};
+use conclave_common::schema::{Design, Family, Feature, ModelSpec};
+use conclave_draws::is_whole;
 use conclave_pages::object::rows;
 use conclave_pages::plot::Quantity;
 use conclave_pages::released;
 
-use super::figures::mixed;
-use super::has_whole_levels;
 use crate::report::material::Material;
 use crate::report::records::total;
 
@@ -79,3 +78,25 @@ const INTERACTION_NOISE: &str = " Its share of the noise is not known in these u
 /// The meaning of the row of a predictor that interacts with others.
 const INTERACTION: &str =
     " The row of a predictor within an interaction holds where the other predictors of it are 0 or at their reference level.";
+
+/// Returns true for a level's own mean in a linear model without an intercept.
+pub(super) fn has_whole_levels(spec: &JobSpec, design: &Design, feature: &Feature) -> bool {
+    quantity(spec).neutral == Some(0.0) && is_whole(design, feature)
+}
+
+/// Returns, for each value of a draw, whether others move it in the data's units, as those of an interaction move its predictors'.
+pub(super) fn mixed(spec: &JobSpec) -> Vec<bool> {
+    /// A value within the support of every parameter.
+    const ANY: f64 = 0.5;
+    let count = spec.draw_names().len();
+    // The first draw is the base, and each other draw moves one value.
+    let draws = |value: usize| (0..=count).map(move |draw| if draw == value + 1 { 2.0 * ANY } else { ANY }).collect::<Vec<f64>>();
+    let values: Vec<Vec<f64>> = (0..count).map(draws).collect();
+    let samples: Vec<Vec<&[f64]>> = values.iter().map(|draws| vec![draws.as_slice()]).collect();
+    let mapped = spec.in_original_units(&samples);
+    let moves = |value: usize, by: usize| {
+        let (base, moved) = (mapped[value][0][0], mapped[value][0][by + 1]);
+        (moved - base).abs() > 1e-9 * base.abs().max(1.0)
+    };
+    (0..count).map(|value| (0..count).any(|by| by != value && moves(value, by))).collect()
+}

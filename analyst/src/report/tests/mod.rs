@@ -355,7 +355,7 @@ fn a_job_without_a_result_says_what_to_do() {
         };
         result_of(&status, " --identity x").unwrap_err()
     };
-    assert!(of("running").message.contains("conclave watch 4f-1 --identity x"));
+    assert!(of("running").to_string().contains("conclave watch 4f-1 --identity x"));
     assert_eq!((of("running").code.exit_code(), of("cancelled").code.exit_code(), of("failed").code.exit_code()), (2, 2, 3));
     assert!(of("cancelled").message.contains("before its first draw"));
 }

@@ -248,7 +248,8 @@ fn levels_and_interactions_become_parameters() {
 #[test]
 fn the_documents_example_is_a_job() {
     let text = include_str!("../../../../docs/reference/job-file.md");
-    let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let example = blocks.into_iter().find(|block| block.contains("parties = ")).unwrap();
     let job = JobSpec::parse(example).unwrap();
     let names =
         ["intercept", "age", "ward[surgery]", "ward[geriatrics]", "age:ward[surgery]", "age:ward[geriatrics]", "dispersion"];

@@ -5,6 +5,7 @@ use crate::model::{Summand, sums};
 use crate::query::{QueryError, QueryTerms};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::QueryKind;
+use conclave_privacy::pass::data::ModelData;
 
 fn job(by: bool) -> JobSpec {
     let (key, column) = if by { ("by = \"g\"\n", "g = { levels = [\"a\", \"b\", \"c\"] }\n") } else { ("", "") };
