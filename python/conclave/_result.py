@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import xarray
 
 
+#: The figures of a parameter that a table shows first.
+_FIRST = ("name", "mean", "sd", "q5", "median", "q95", "ess_bulk", "ess_tail", "rhat")
+
+
 class Result:
     """The result of a run: its draws, diagnostics, and what each party has spent.
 
@@ -95,11 +99,13 @@ class Result:
         Args:
             original: in the data's own units instead of on the scale of the priors.
         """
-        return Rows(self.json.get("posterior_original" if original else "posterior") or [])
+        rows = self.json.get("posterior_original" if original else "posterior") or []
+        return Rows({**{key: row[key] for key in _FIRST if key in row}, **row} for row in rows)
 
     def spending(self) -> Rows:
         """Returns one row for each party: its records, and the privacy budget that it spent on the run."""
-        return Rows(self.json.get("parties") or [])
+        rows = self.json.get("parties") or []
+        return Rows({"name": row.get("name"), "records": row.get("records"), **row} for row in rows)
 
     def _groups(self) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
         groups = {"posterior": self.posterior, "sample_stats": self._statistics(False)}
