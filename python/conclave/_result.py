@@ -111,10 +111,8 @@ class Result:
         groups = {"posterior": self.posterior, "sample_stats": self._statistics(False)}
         if self.posterior_original:
             groups["posterior_original"] = self.posterior_original
-        warmup = self._statistics(True)
-        if warmup["accepted"].size:
-            groups["warmup_posterior"] = self._arrays(self._run.warmup())
-            groups["warmup_sample_stats"] = warmup
+        groups["warmup_posterior"] = self._arrays(self._run.warmup())
+        groups["warmup_sample_stats"] = self._statistics(True)
         return groups
 
     def _attributes(self) -> dict[str, Any]:
@@ -141,12 +139,13 @@ class Result:
 
             if hasattr(arviz, "InferenceData"):
                 groups = self._groups()
+                has_warmup = groups["warmup_sample_stats"]["accepted"].size > 0
                 return arviz.from_dict(
                     posterior=groups["posterior"],
                     sample_stats=groups["sample_stats"],
-                    warmup_posterior=groups.get("warmup_posterior"),
-                    warmup_sample_stats=groups.get("warmup_sample_stats"),
-                    save_warmup="warmup_posterior" in groups,
+                    warmup_posterior=groups["warmup_posterior"] if has_warmup else None,
+                    warmup_sample_stats=groups["warmup_sample_stats"] if has_warmup else None,
+                    save_warmup=has_warmup,
                     attrs=self._attributes(),
                 )
         return self.to_datatree()
