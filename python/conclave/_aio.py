@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _conclave
-from ._client import Report, _changes, _place, _warn_all
+from ._client import _OF_LOGS, Report, _changes, _place, _warn_all
 from ._job import Job
 from ._progress import Progress, _Shown
 from ._result import Result
@@ -27,6 +27,7 @@ class AsyncClient:
     def __init__(self, coordinator: str | None = None, identity: str | Path | None = None) -> None:
         self.coordinator, self._identity = _place(coordinator, identity)
         self._connected: asyncio.Task[_conclave.Client] | None = None
+        self._logs = asyncio.Lock()
 
     async def _client(self) -> _conclave.Client:
         if self._connected is None or (self._connected.done() and self._connected.exception() is not None):
@@ -35,6 +36,12 @@ class AsyncClient:
         return await asyncio.shield(self._connected)
 
     async def _call(self, operation: str, progress: Progress = False, **arguments: Any) -> Any:
+        if operation not in _OF_LOGS:
+            return await self._answer(operation, progress, arguments)
+        async with self._logs:
+            return await self._answer(operation, progress, arguments)
+
+    async def _answer(self, operation: str, progress: Progress, arguments: dict[str, Any]) -> Any:
         client, loop = await self._client(), asyncio.get_running_loop()
         answered: asyncio.Future[Any] = loop.create_future()
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import html
 import json
 import os
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,10 @@ def _warn_all(sentences: Sequence[str]) -> None:
         warnings.warn(sentence, UserWarning, stacklevel=4)
 
 
+#: Operations that read a job's log, of which a coordinator sends an analyst one at a time.
+_OF_LOGS = frozenset(("result", "report", "job", "extend", "refit"))
+
+
 class Report(str):
     """A report: the text of one HTML page, which a notebook shows in a frame."""
 
@@ -65,11 +71,12 @@ class Client:
     def __init__(self, coordinator: str | None = None, identity: str | Path | None = None) -> None:
         self.coordinator, folder = _place(coordinator, identity)
         self._native = _conclave.Client(self.coordinator, folder)
+        self._logs = threading.Lock()
         if self._native.warning:
             _warn_all([self._native.warning])
 
     def _call(self, operation: str, progress: Progress = False, **arguments: Any) -> Any:
-        with _Shown(progress) as observe:
+        with self._logs if operation in _OF_LOGS else nullcontext(), _Shown(progress) as observe:
             answer = self._native.call(operation, json.dumps(arguments), observe)
         return json.loads(answer) if isinstance(answer, str) else answer
 

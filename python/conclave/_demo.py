@@ -32,7 +32,7 @@ class Demo:
     @property
     def identity(self) -> Path:
         """The identity folder of the demo's analyst."""
-        return self.folder / "analyst" / "identity"
+        return self.folder / "alice" / "identity"
 
     def client(self) -> Client:
         """Returns a client of the demo's coordinator, as the demo's analyst."""

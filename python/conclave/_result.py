@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import xarray
 
 
+#: The figures of a parameter that a table shows first.
+_FIRST = ("name", "mean", "sd", "q5", "median", "q95", "ess_bulk", "ess_tail", "rhat")
+
+
 class Result:
     """The result of a run: its draws, diagnostics, and what each party has spent.
 
@@ -95,20 +99,20 @@ class Result:
         Args:
             original: in the data's own units instead of on the scale of the priors.
         """
-        return Rows(self.json.get("posterior_original" if original else "posterior") or [])
+        rows = self.json.get("posterior_original" if original else "posterior") or []
+        return Rows({**{key: row[key] for key in _FIRST if key in row}, **row} for row in rows)
 
     def spending(self) -> Rows:
         """Returns one row for each party: its records, and the privacy budget that it spent on the run."""
-        return Rows(self.json.get("parties") or [])
+        rows = self.json.get("parties") or []
+        return Rows({"name": row.get("name"), "records": row.get("records"), **row} for row in rows)
 
     def _groups(self) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
         groups = {"posterior": self.posterior, "sample_stats": self._statistics(False)}
         if self.posterior_original:
             groups["posterior_original"] = self.posterior_original
-        warmup = self._statistics(True)
-        if warmup["accepted"].size:
-            groups["warmup_posterior"] = self._arrays(self._run.warmup())
-            groups["warmup_sample_stats"] = warmup
+        groups["warmup_posterior"] = self._arrays(self._run.warmup())
+        groups["warmup_sample_stats"] = self._statistics(True)
         return groups
 
     def _attributes(self) -> dict[str, Any]:
@@ -135,12 +139,13 @@ class Result:
 
             if hasattr(arviz, "InferenceData"):
                 groups = self._groups()
+                has_warmup = groups["warmup_sample_stats"]["accepted"].size > 0
                 return arviz.from_dict(
                     posterior=groups["posterior"],
                     sample_stats=groups["sample_stats"],
-                    warmup_posterior=groups.get("warmup_posterior"),
-                    warmup_sample_stats=groups.get("warmup_sample_stats"),
-                    save_warmup="warmup_posterior" in groups,
+                    warmup_posterior=groups["warmup_posterior"] if has_warmup else None,
+                    warmup_sample_stats=groups["warmup_sample_stats"] if has_warmup else None,
+                    save_warmup=has_warmup,
                     attrs=self._attributes(),
                 )
         return self.to_datatree()

@@ -122,6 +122,7 @@ _CALLS: list[tuple[str, str]] = [
     (r"`conclave rehearse[^`]*`", "conclave.rehearse(job, tables)"),
     (r"`conclave submit[^`]*`", "client.submit(job)"),
     (r"`conclave budget[^`]*`", "client.budget()"),
+    (r", see `conclave ca --help`", ""),
     (r"\bdrop_bad_rows\b", "drop_bad_rows=True"),
     (r"--anyway\b", "anyway=True"),
 ]
