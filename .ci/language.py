@@ -9,6 +9,7 @@ better term, which is printed; quotations (text between double quotes in documen
 the wire) do not count. Ends with 1 where a limit is exceeded.
 """
 import collections
+import json
 import pathlib
 import re
 import subprocess
@@ -66,7 +67,9 @@ def files(paths):
 
 
 def unquoted(name, text):
-    """The text with quotations blanked, line by line."""
+    """The text with quotations blanked, line by line; of a notebook the cells' sources, since programs wrote the outputs."""
+    if name.endswith(".ipynb"):
+        return "".join("".join(cell["source"]) + "\n" for cell in json.loads(text)["cells"]).splitlines()
     if name.endswith(".md"):
         text = re.sub(r"```.*?```", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.DOTALL)
         text = re.sub(r"`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|\]\([^)\n]*\)", lambda m: " " * len(m.group()), text)
