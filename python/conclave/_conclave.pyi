@@ -4,6 +4,11 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, final
 
+__all__ = [
+    "Client", "Task", "account", "account_subsampled", "completed", "describe", "error_codes", "from_formula",
+    "main", "mu_of", "plan", "predict", "with_settings", "check", "rehearse", "Run",
+]
+
 @final
 class Run:
     @property
