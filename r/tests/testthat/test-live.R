@@ -102,7 +102,7 @@ test_that("an interrupt ends the watch and not the run", {
   ), running$address, running$identity, run$id)
   expect_true("interrupted" %in% ended$lines, label = paste(ended$lines, collapse = "\n"))
   expect_true(any(grepl("continues. conclave_watch", ended$lines, fixed = TRUE)), label = paste(ended$lines, collapse = "\n"))
-  expect_lt(ended$seconds, 5)
+  expect_lt(ended$seconds, 60)
   message("the watch ended ", format(ended$seconds, digits = 2), " s after the interrupt")
   state <- conclave_status(run)$state
   expect_false(state %in% c("failed", "cancelled", "finished"), label = state)
