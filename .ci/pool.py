@@ -70,6 +70,7 @@ LONG = {
     "table_at_epsilon_3",
     "table_at_epsilon_3_tenths",
     "table_at_epsilon_tenth",
+    "life_tables_are_calibrated",
     "survival_regressions_are_calibrated",
     "tables_of_linear_regressions_are_chosen_where_they_are_sharper",
     "the_anchor_of_a_gaussian_mean",

@@ -145,7 +145,7 @@ fn curves_of_a_life_table_are_within_their_intervals() {
 
 /// Forty runs at hospital sizes.
 #[test]
-#[ignore = "a minute"]
+#[ignore = "minutes"]
 fn life_tables_are_calibrated() {
     for n in [300, 600, 1_500, 6_000] {
         for epsilon in [1.0, 3.0, 8.0] {

@@ -21,21 +21,16 @@ fn intervals_share_the_noise_of_later_counts() {
         let group = &LifeCounts::new(&table, counts, 1.0).groups[0];
         (0..3).map(|k| group.events[k] - h[k] * group.at_risk[k]).collect()
     };
-    let mut shared = [[0.0; 3]; 3];
-    for cell in 0..table.cells() {
-        let mut counts = vec![0.0; table.cells()];
-        counts[cell] = 1.0;
-        let moved = differences(&counts);
-        for a in 0..3 {
-            for b in 0..3 {
-                shared[a][b] += moved[a] * moved[b];
-            }
-        }
-    }
-    for a in 0..3 {
-        for b in 0..3 {
-            assert!((shared[a][b] - shared_noise(&h, a, b)).abs() < 1e-12, "{a} {b}");
-        }
+    let moved: Vec<Vec<f64>> = (0..table.cells())
+        .map(|cell| {
+            let mut counts = vec![0.0; table.cells()];
+            counts[cell] = 1.0;
+            differences(&counts)
+        })
+        .collect();
+    for (a, b) in (0..3).flat_map(|a| (0..3).map(move |b| (a, b))) {
+        let shared: f64 = moved.iter().map(|moved| moved[a] * moved[b]).sum();
+        assert!((shared - shared_noise(&h, a, b)).abs() < 1e-12, "{a} {b}");
     }
 }
 
