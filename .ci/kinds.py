@@ -5,7 +5,7 @@
 
 Starts a masked demo with its pages, and submits further jobs to it: auto, penalty, hmc, with a parameter of each party, a survival
 regression, one whose answer is inadequate, one that the owners' policy refuses. Opens the list, and every job's page, its page at an
-owner, its statement and its report. Fails on what .ci/browser.py and .ci/demo_site.py find, and on a job that does not end as it should.
+owner and its statement (where an owner has the job), and its report. Fails on what .ci/browser.py and .ci/demo_site.py find, and on a job that does not end as it should.
 Screenshots of each page at 1280 and 390 pixels, light and dark, and the page as printed are written to --shots.
 """
 
@@ -64,9 +64,9 @@ def pages(demo, log):
     visit(demo.owner, "/", "owner", "inadequate")
     for name, job in jobs.items():
         visit(demo.operator, f"/jobs/{job}", f"job-{name}", KINDS[name][0])
-        visit(demo.owner, f"/jobs/{job}", f"owner-{name}", name if name != "secure" else "readmission")
-        # A job that an owner refused has no releases to state.
+        # A job that the owners' policy refuses is none of theirs: it has no page and no statement.
         if name != "failed":
+            visit(demo.owner, f"/jobs/{job}", f"owner-{name}", name if name != "secure" else "readmission")
             visit(demo.owner, f"/jobs/{job}/statement", f"statement-{name}", "Particulars")
         report = demo.shots / f"report-{name}.html"
         report.unlink(missing_ok=True)
