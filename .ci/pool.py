@@ -92,7 +92,7 @@ SCRIPTS = {
     "README's test command": ["cargo", "test", "--workspace"],
     "rolling upgrade": [".ci/upgrade"],
     "reports in a browser": [".ci/reports"],
-    "Python package": [".ci/python"],
+    "features of the Python package": [".ci/python-features"],
 }
 # Need the kept programs alone, and wait more than they compute.
 EARLY = {
