@@ -16,6 +16,8 @@ pub(super) fn owner(cluster: &Cluster, name: &str, args: &[&str]) -> String {
 /// Returns the words of a page or a text, without tags and line ends.
 pub(super) fn words(text: &str) -> String {
     let mut plain = String::new();
+    // A share below the last digit, in a text for a terminal, is no tag.
+    let text = text.replace("<0", "&lt;0");
     for (at, part) in text.split('<').enumerate() {
         let words = if at == 0 { part } else { part.split_once('>').map_or("", |(_, words)| words) };
         plain += words;
