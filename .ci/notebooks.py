@@ -4,6 +4,7 @@
     .ci/notebooks.py --write FOLDER   writes the outputs into the notebooks
 """
 import pathlib
+import re
 import sys
 import tempfile
 import time
@@ -29,6 +30,10 @@ def main():
         print(f"{path.name}: {len(book.cells)} cells in {time.monotonic() - began:.1f} s")
         for cell in book.cells:
             cell.metadata.pop("execution", None)
+            for output in cell.get("outputs", []):
+                if "text" in output:
+                    # A warning names the file that the kernel made of the cell.
+                    output.text = re.sub(r"\S*ipykernel_\d+/\d+\.py:\d+: ", "", output.text)
         if write:
             nbformat.write(book, path)
             continue

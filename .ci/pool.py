@@ -83,7 +83,6 @@ LONG = {
     "the_tables_of_linear_regression",
     "the_tables_of_score_stages",
     "thousands_of_random_lists_of_masked_jobs",
-    "twelve_jobs_have_one_verdict_and_one_budget_on_every_surface",
     "twenty_parameters_reach_the_simulated_error",
     "weighted_counts_are_honest_in_every_design",
     "weighted_logistic_regressions_are_honest_in_every_design",

@@ -1,7 +1,7 @@
 //! A job's state as JSON.
 
 use conclave_pages::verdict::Grade;
-use conclave_proto::v1::JobStatus;
+use conclave_proto::v1::{JobStatus, PartyStatus};
 use serde_json::json;
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -30,6 +30,22 @@ pub(crate) fn as_json(job: &JobStatus) -> serde_json::Value {
         "error": job.error,
         "submitted": moment(job.submitted_unix_ms),
     })
+}
+
+/// Converts a job's state to JSON with its parties' spending and its warnings.
+pub(crate) fn with_parties(job: &JobStatus) -> serde_json::Value {
+    let mut object = as_json(job);
+    let party = |party: &PartyStatus| {
+        json!({
+            "name": party.name,
+            "attached": party.attached,
+            "epsilon_spent": party.epsilon_spent,
+            "epsilon_budget": party.epsilon_budget,
+        })
+    };
+    object["parties"] = job.parties.iter().map(party).collect();
+    object["warnings"] = json!(job.warnings);
+    object
 }
 
 /// Formats a time in UTC, to the second, as the JSON objects have it.

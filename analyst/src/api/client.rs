@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 use tonic::transport::Channel;
 
 use super::jobs::completed;
-use super::progress::{Reporter, state};
+use super::progress::Reporter;
 use super::run::Run;
 use crate::client::Connection;
 use crate::ended::{FetchedJob, fetch_job_at};
 use crate::extend::extension;
 use crate::faults::{failure, refused};
 use crate::follow::follow_with;
+use crate::job_status::with_parties;
 use crate::refit::{Changes, refit};
 use crate::report::{Source, html};
 use crate::short_id::whole_id_at;
@@ -88,7 +89,7 @@ impl Client {
     pub async fn jobs(&self) -> Result<Value, Fault> {
         let mut jobs = self.client.clone().list(ListRequest {}).await.map_err(refused)?.into_inner().jobs;
         jobs.sort_by_key(|job| std::cmp::Reverse(job.submitted_unix_ms));
-        Ok(json!({ "jobs": jobs.iter().map(state).collect::<Vec<_>>() }))
+        Ok(json!({ "jobs": jobs.iter().map(with_parties).collect::<Vec<_>>() }))
     }
 
     /// Returns the analyst's remaining budget at these parties, or at all: the object of `budget --json`.
@@ -113,7 +114,7 @@ impl Client {
     /// # Errors
     /// Those of the coordinator.
     pub async fn status(&self, job: &str) -> Result<Value, Fault> {
-        Ok(state(&self.get(job).await?))
+        Ok(with_parties(&self.get(job).await?))
     }
 
     async fn get(&self, job: &str) -> Result<JobStatus, Fault> {
@@ -127,7 +128,7 @@ impl Client {
     /// Those of the coordinator; the fault with which a job failed.
     pub async fn watch(&self, job: &str, observe: impl FnMut(&Value) + Send) -> Result<Value, Fault> {
         let status = follow_with(&mut self.client.clone(), job, &mut Reporter::new(observe)).await?;
-        if status.state == "failed" { Err(failure(&status)) } else { Ok(state(&status)) }
+        if status.state == "failed" { Err(failure(&status)) } else { Ok(with_parties(&status)) }
     }
 
     /// Ends a job; the draws made so far are kept. Returns its state.
@@ -136,7 +137,7 @@ impl Client {
     /// Those of the coordinator.
     pub async fn cancel(&self, job: &str) -> Result<Value, Fault> {
         let request = JobRequest { job: job.to_owned() };
-        Ok(state(&self.client.clone().cancel(request).await.map_err(refused)?.into_inner()))
+        Ok(with_parties(&self.client.clone().cancel(request).await.map_err(refused)?.into_inner()))
     }
 
     /// Fetches the result of a job that has ended, with its draws.

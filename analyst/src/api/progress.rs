@@ -6,7 +6,7 @@ use conclave_proto::v1::{JobStatus, TracesReply};
 use serde_json::{Value, json};
 
 use crate::follow::{Observer, RunHistory, has_ended};
-use crate::job_status::as_json;
+use crate::job_status::with_parties;
 
 /// Least time between two states of a job whose state does not change.
 const EVERY: Duration = Duration::from_millis(100);
@@ -25,22 +25,6 @@ impl<F: FnMut(&Value)> Reporter<F> {
     }
 }
 
-/// Returns the state of a job: the object of `jobs --json` and its parties' spending.
-pub(super) fn state(status: &JobStatus) -> Value {
-    let mut object = as_json(status);
-    let party = |party: &conclave_proto::v1::PartyStatus| {
-        json!({
-            "name": party.name,
-            "attached": party.attached,
-            "epsilon_spent": party.epsilon_spent,
-            "epsilon_budget": party.epsilon_budget,
-        })
-    };
-    object["parties"] = status.parties.iter().map(party).collect();
-    object["warnings"] = json!(status.warnings);
-    object
-}
-
 impl<F: FnMut(&Value) + Send> Observer for Reporter<F> {
     fn begin(&mut self, source: Option<&str>) {
         self.history = RunHistory::new(source);
@@ -55,7 +39,7 @@ impl<F: FnMut(&Value) + Send> Observer for Reporter<F> {
             return;
         }
         self.last = Some((Instant::now(), key));
-        let mut object = state(status);
+        let mut object = with_parties(status);
         object["rounds_per_second"] = json!(self.history.rounds_per_second());
         object["seconds_left"] = json!(self.history.seconds_left());
         let party = self.history.ended_by().and_then(|party| status.parties.get(party));

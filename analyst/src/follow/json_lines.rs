@@ -1,12 +1,12 @@
 //! Progress of a followed job as lines of JSON.
 
-use conclave_proto::v1::{JobStatus, PartyStatus, TracesReply};
+use conclave_proto::v1::{JobStatus, TracesReply};
 use serde_json::{Value, json};
 
 use super::observer::Observer;
 use super::pace::RunHistory;
 use super::text::heading;
-use crate::job_status::as_json;
+use crate::job_status::with_parties;
 use crate::progress::{Lines, print};
 
 /// An observer that prints every state as a line of JSON.
@@ -47,17 +47,7 @@ impl Observer for JsonLines {
 
 /// Returns a job's state with its parties, pace and time left.
 fn state(status: &JobStatus, history: &RunHistory) -> Value {
-    let mut state = as_json(status);
-    let party = |party: &PartyStatus| {
-        json!({
-            "name": party.name,
-            "attached": party.attached,
-            "epsilon_spent": party.epsilon_spent,
-            "epsilon_budget": party.epsilon_budget,
-        })
-    };
-    state["parties"] = status.parties.iter().map(party).collect();
-    state["warnings"] = json!(status.warnings);
+    let mut state = with_parties(status);
     state["rounds_per_second"] = json!(history.rounds_per_second());
     state["seconds_left"] = json!(history.seconds_left());
     let ended_by = history.ended_by().and_then(|index| status.parties.get(index));
@@ -68,6 +58,7 @@ fn state(status: &JobStatus, history: &RunHistory) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conclave_proto::v1::PartyStatus;
 
     #[test]
     fn a_state_has_its_parties_and_no_unknown_figures() {

@@ -1,4 +1,4 @@
-//! What follows a job: a screen, or a program that is given each state.
+//! The interface of a screen, or of a program that is given each state, to a followed job.
 
 use conclave_proto::v1::{JobStatus, TracesReply};
 

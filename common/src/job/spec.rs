@@ -67,7 +67,7 @@ crate::settings! {
     pub struct StudySpec {
         /// The purpose for which the records are to be used.
         purpose: Option<String>,
-        /// Where an owner reaches the analyst.
+        /// The address at which an owner reaches the analyst.
         contact: Option<String>,
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Summary {
     pub(crate) scope: String,
     /// The reason for which the job has to wait for others, as a sentence.
     pub(crate) waits: Option<&'static str>,
-    /// What no guarantee covers, as a sentence.
+    /// The sentence on what no guarantee covers.
     pub(crate) not_protected: String,
 }
 

@@ -121,7 +121,7 @@ impl ConsentStore {
     /// Enters an unsigned job as [`ConsentStore::ask_signed`] does.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`ConsentStore::ask_signed`].
     #[cfg(any(test, feature = "test-util"))]
     pub fn ask(&mut self, request: &v1::OpenJob, digest: &[u8; 32]) -> Result<Standing, ConsentError> {
         self.ask_signed(request, digest, None)
@@ -183,7 +183,7 @@ impl ConsentStore {
     /// Enters a decision without terms as [`ConsentStore::decide_under`] does.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`ConsentStore::decide_under`].
     #[cfg(any(test, feature = "test-util"))]
     pub fn decide(&mut self, job: &str, decision: Standing, decider: Decider, reason: &str) -> Result<(), ConsentError> {
         self.decide_under(job, decision, decider, reason, None)

@@ -75,7 +75,8 @@ pub(super) struct Filters {
 impl Filters {
     /// Charges all filters or none, and returns the cost.
     pub(super) fn try_charge(&mut self, releases: &[Priced]) -> Result<Spent, Refusal> {
-        let alone: Vec<Priced> = releases.iter().map(|release| release.alone()).collect();
+        // Most owners set no limit for collusion.
+        let alone: Vec<Priced> = self.alone.iter().flat_map(|_| releases).map(|release| release.alone()).collect();
         self.try_all(|filter, collude| filter.try_charge(if collude { &alone } else { releases }).map(drop))
     }
 

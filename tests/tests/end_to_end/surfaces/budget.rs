@@ -41,7 +41,7 @@ pub(super) fn shares(text: &str) -> BTreeMap<&'static str, f64> {
             "left" => "left",
             _ => continue,
         };
-        let percent = percent.trim_start_matches('<').parse().unwrap_or_else(|e| panic!("{e}: {pair:?}"));
+        let percent = percent.trim_start_matches(['\\', '<']).parse().unwrap_or_else(|e| panic!("{e}: {pair:?}"));
         shares.entry(part).or_insert(percent);
     }
     shares

@@ -54,17 +54,7 @@ struct Ended<'a> {
 }
 
 #[test]
-fn twelve_jobs_have_one_verdict_on_every_surface() {
-    twelve_jobs(false);
-}
-
-#[test]
-#[ignore = "minutes"]
 fn twelve_jobs_have_one_verdict_and_one_budget_on_every_surface() {
-    twelve_jobs(true);
-}
-
-fn twelve_jobs(with_budget: bool) {
     let mut cluster = Cluster::with_dashboard(EXE);
     let operator = cluster.visit_dashboard();
     let mut seen = BTreeMap::new();
@@ -96,9 +86,7 @@ fn twelve_jobs(with_budget: bool) {
         let ended = Ended { cluster: &cluster, at, job, result: &result, owner: &names[0], report: &report, page: &page };
         let words = verdict::check(&ended, &operator);
         assert_eq!(code, Some(if words == verdict::NONE { 3 } else { 0 }), "{algorithm}: {}", stderr(&run));
-        if with_budget {
-            budget::check(&ended);
-        }
+        budget::check(&ended);
         parties.into_iter().for_each(|party| cluster.kill_party(party));
         *seen.entry(words).or_insert(0) += 1;
     }

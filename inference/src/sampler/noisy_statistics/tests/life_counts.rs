@@ -62,8 +62,8 @@ fn without_noise_the_estimate_is_the_actuarial_one() {
     }
 }
 
-/// Of 5 events among 300 at risk with noise of variance 2.4, the quantiles of the pivot's posterior are those of the mixture over the true
-/// number of events, within a quarter of an sd.
+/// With 2 to 12 events among 300 at risk and noise of variance 2.4, the quantiles of the pivot's posterior are those of the mixture over
+/// the true number of events, within a quarter of an sd.
 #[test]
 fn the_pivot_agrees_with_the_mixture_over_true_counts() {
     let (at_risk, variance) = (300.0, 2.4);
