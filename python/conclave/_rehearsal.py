@@ -80,16 +80,16 @@ def rehearse(
     Warns:
         RecordsWarning: a possible mistake in the records.
     """
-    ordered = _in_order(job, tables)
-    with _Shown(progress) as observe:
-        run, interrupted = _conclave.rehearse(job.toml, ordered, seed, drop_bad_rows, anyway, observe, _warn)
-    result = None if run is None else Result(run)
-    if interrupted is None and result is not None:
-        return result
-    if isinstance(interrupted, KeyboardInterrupt):
-        raise Interrupted(result) from None
-    assert interrupted is not None
-    raise interrupted
+    ordered, kept = _in_order(job, tables), list[_conclave.Run]()
+    try:
+        with _Shown(progress) as observe:
+            interrupted = _conclave.rehearse(job.toml, ordered, seed, drop_bad_rows, anyway, observe, _warn, kept)
+        if interrupted is not None:
+            raise interrupted
+        return Result(kept[0])
+    except KeyboardInterrupt:
+        # Python handles a signal between any two of these steps, also before the first draw and after the last.
+        raise Interrupted(Result(kept[0]) if kept else None) from None
 
 
 def _warn(text: str) -> None:

@@ -6,6 +6,7 @@ use std::sync::mpsc::channel;
 
 use conclave::api::{self, Party, Rehearsal};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::arrow::{Handed, columns};
 use crate::errors::raised;
@@ -15,9 +16,10 @@ use crate::waiting::{Ended, Event, attend};
 
 /// Rehearses a job on one table for each party, in the job's order. `observe` is given each state as JSON, and `warn` each warning.
 ///
-/// Returns the run, None if there is none, and the exception that ended it early.
+/// The run is appended to `kept`, in which it outlives a signal that is handled on the way back to the caller. Returns the
+/// exception that ended it early, if any: without a run in `kept`, it was stopped before its first draw.
 #[pyfunction]
-#[pyo3(signature = (job, tables, seed, drop_bad_rows, anyway, observe, warn))]
+#[pyo3(signature = (job, tables, seed, drop_bad_rows, anyway, observe, warn, kept))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn rehearse(
     py: Python<'_>,
@@ -28,7 +30,8 @@ pub(crate) fn rehearse(
     anyway: bool,
     observe: Option<&Bound<'_, PyAny>>,
     warn: &Bound<'_, PyAny>,
-) -> PyResult<(Option<Run>, Option<Py<PyAny>>)> {
+    kept: &Bound<'_, PyList>,
+) -> PyResult<Option<Py<PyAny>>> {
     let threads = raised(py, threads())?;
     let mut rehearsal = raised(py, Rehearsal::new(job, drop_bad_rows, anyway))?;
     let needed = rehearsal.columns();
@@ -57,9 +60,8 @@ pub(crate) fn rehearse(
     let Ended { result, interrupted } = attend(py, events, observe, &|| stop.store(true, Ordering::Relaxed), true);
     let interrupted = interrupted.map(|error| error.into_value(py).into_any());
     match result {
-        Ok(run) => Ok((Some(Run::new(run)), interrupted)),
-        // Stopped before its first draw.
-        Err(_) if interrupted.is_some() => Ok((None, interrupted)),
+        Ok(run) => kept.append(Run::new(run)).map(|()| interrupted),
+        Err(_) if interrupted.is_some() => Ok(interrupted),
         Err(error) => Err(error),
     }
 }

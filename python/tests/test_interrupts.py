@@ -15,6 +15,7 @@ import pandas
 import pytest
 
 import conclave as cv
+from conclave import _rehearsal
 
 
 # Seconds after which a call counts as one that hangs: how long it takes is printed, since a loaded machine is slow.
@@ -43,6 +44,49 @@ def test_ctrl_c_ends_a_rehearsal_and_keeps_its_draws(slow_job: cv.Job, frames: d
     assert took < HANGS
     assert isinstance(stopped.value, KeyboardInterrupt) and stopped.value.result is not None
     assert stopped.value.result.posterior["age"].size > 0 and stopped.value.result.json["stopped_by"] == "cancelled"
+
+
+class Signals:
+    """A table that is interrupted while it is handed over."""
+
+    def __init__(self, table: pandas.DataFrame) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        os.kill(os.getpid(), signal.SIGINT)
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_a_signal_before_the_first_draw_is_an_interrupt_without_a_result(slow_job: cv.Job, frames: dict[str, pandas.DataFrame]) -> None:
+    with pytest.raises(cv.Interrupted, match="before its first draw") as stopped:
+        cv.rehearse(slow_job, {party: Signals(table) for party, table in frames.items()}, progress=False, anyway=True)
+    assert stopped.value.result is None
+
+
+def test_a_signal_in_a_callback_keeps_the_draws(slow_job: cv.Job, frames: dict[str, pandas.DataFrame]) -> None:
+    def interrupt(state: dict[str, Any]) -> None:
+        if state["draws"] > 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(cv.Interrupted) as stopped:
+        cv.rehearse(slow_job, frames, progress=interrupt, anyway=True)
+    assert stopped.value.result is not None and stopped.value.result.posterior["age"].shape[1] > 3
+
+
+def test_a_signal_after_the_last_draw_keeps_them_all(
+    job: cv.Job, frames: dict[str, pandas.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = _rehearsal._conclave.rehearse
+
+    def late(*arguments: Any) -> BaseException | None:
+        answer = ended(*arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+        return answer
+
+    monkeypatch.setattr(_rehearsal._conclave, "rehearse", late)
+    with pytest.raises(cv.Interrupted) as stopped:
+        cv.rehearse(job, frames, seed=7, progress=False)
+    assert stopped.value.result is not None and "stopped_by" not in stopped.value.result.json
 
 
 def test_a_callback_sees_states_and_its_exception_ends_the_call(slow_job: cv.Job, frames: dict[str, pandas.DataFrame]) -> None:
