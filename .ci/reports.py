@@ -16,7 +16,8 @@ PAGES = {"few": 6, "many": 12, "by-party": 8, "survival": 8, "inadequate": 6, "n
 
 def binary(lines):
     """Returns the path of the test binary of the analyst's library."""
-    for line in lines:
+    # All lines are read: cargo fails if its output is closed before its end.
+    for line in list(lines):
         message = json.loads(line)
         if message.get("reason") == "compiler-artifact" and message["profile"]["test"] and message.get("executable"):
             if message["manifest_path"].endswith("analyst/Cargo.toml") and "lib" in message["target"]["kind"]:

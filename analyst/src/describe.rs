@@ -33,7 +33,9 @@ pub(crate) fn run(args: &DescribeArgs) -> Result<ExitCode, Fault> {
     let (text, signed) = (files::read(&args.job)?, read_job(&args.job)?);
     let spec = JobSpec::parse(&signed).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
     if args.json {
-        say_json(&object(&spec, &text, &signed));
+        let mut object = object(&spec);
+        (object["toml"], object["signed"]) = (text.into(), signed.into());
+        say_json(&object);
         return Ok(ExitCode::SUCCESS);
     }
     say!("{}: {} on {}", spec.name, spec.model.kind(), spec.parties.join(", "));
@@ -43,7 +45,8 @@ pub(crate) fn run(args: &DescribeArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn object(spec: &JobSpec, text: &str, signed: &str) -> Value {
+/// Returns a job's name, model, algorithm, parties, columns of the model, parameters, settings and warnings as an object.
+pub(crate) fn object(spec: &JobSpec) -> Value {
     let columns: Map<String, Value> = used(spec).map(|(name, column)| (name.to_owned(), declared(column))).collect();
     json!({
         "name": spec.name,
@@ -52,11 +55,12 @@ fn object(spec: &JobSpec, text: &str, signed: &str) -> Value {
         "model": spec.model.kind(),
         "columns": columns,
         "parameters": spec.draw_names(),
+        "chains": spec.sampler.chains,
+        "draws_asked": spec.draws_asked(),
         "epsilon": spec.privacy.budget.epsilon,
         "delta": spec.privacy.budget.delta,
         "incomplete_rows": spec.incomplete_rows,
-        "toml": text,
-        "signed": signed,
+        "warnings": spec.privacy.warnings([]),
     })
 }
 
@@ -82,9 +86,9 @@ mod tests {
     fn a_job_is_described_by_what_it_declares() {
         let text = "name = \"m\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\npredictors = [\"ward\"]\n[columns]\n\
             y = { min = -1, max = 9 }\nward = { levels = [\"e\", \"w\"] }\nmore = { binary = true }\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\n";
-        let object = object(&JobSpec::parse(text).unwrap(), text, "signed");
+        let object = object(&JobSpec::parse(text).unwrap());
         assert_eq!(object["columns"], json!({ "y": { "min": -1.0, "max": 9.0 }, "ward": { "levels": ["e", "w"] } }));
-        assert_eq!((&object["parties"], &object["toml"]), (&json!(["a", "b"]), &json!(text)));
+        assert_eq!((&object["parties"], &object["epsilon"]), (&json!(["a", "b"]), &json!(3.0)));
         assert_eq!(object["parameters"], json!(["intercept", "ward[w]", "sigma"]));
     }
 }

@@ -145,7 +145,7 @@ class Job:
             of = declared[name]
             return levels(*of["levels"]) if "levels" in of else bounds(of["min"], of["max"]) if "min" in of else binary()
 
-        return {name: column(name) for name in self._about["columns"]}
+        return {name: column(name) for name in declared if name in self._about["columns"]}
 
     @cached_property
     def _document(self) -> dict[str, Any]:

@@ -87,9 +87,7 @@ pub(crate) fn predict(
 ) -> PyResult<String> {
     let mut options = value(py, options)?;
     if let Some(table) = table {
-        let about = raised(py, api::describe(job))?;
-        let needed: Vec<String> =
-            about["columns"].as_array().into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        let needed = raised(py, api::columns(job))?;
         let handed = Handed::of(table, &needed)?;
         let (names, rows) = raised(py, texts(&handed))?;
         (options["names"], options["rows"]) = (names.into(), rows.into());

@@ -69,9 +69,7 @@ pub(crate) fn rehearse(
 /// Screens a table for a job: a JSON array of concerns.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, job: &str, table: &Bound<'_, PyAny>) -> PyResult<String> {
-    let about = raised(py, api::describe(job))?;
-    let needed: Vec<String> =
-        about["columns"].as_array().into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    let needed = raised(py, api::columns(job))?;
     let (threads, handed) = (raised(py, threads())?, Handed::of(table, &needed)?);
     let found = py.detach(|| threads.install(|| api::screen(job, Party { names: &handed.names, columns: columns(&handed)? })));
     raised(py, found).map(|concerns| concerns.to_string())

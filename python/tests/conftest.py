@@ -35,6 +35,10 @@ READERS = {
 }
 
 
+# Seconds after which a call counts as one that hangs: how long it takes is printed, since a loaded machine is slow.
+HANGS = 60.0
+
+
 def command(*words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Runs the command line."""
     done = subprocess.run([*PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=300)
@@ -96,6 +100,19 @@ def slow_job() -> cv.Job:
 def demo() -> Iterator[cv.Demo]:
     with cv.demo(rows=2000, epsilon=10.0) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def client(demo: cv.Demo) -> cv.Client:
+    return demo.client()
+
+
+@pytest.fixture(scope="session")
+def long(demo: cv.Demo) -> cv.Job:
+    """A job of many rounds."""
+    return cv.Job.read(demo.folder / "job.toml").replace(
+        name="long", algorithm="penalty", privacy={"epsilon": 4.0}, sampler={"chains": 1, "draws": 100_000, "warmup": 5, "force": True}, plan=None
+    )
 
 
 def csv_of(table: pandas.DataFrame, path: Path) -> Path:

@@ -17,11 +17,7 @@ import numpy as np
 import pytest
 
 import conclave as cv
-
-
-@pytest.fixture(scope="module")
-def client(demo: cv.Demo) -> cv.Client:
-    return demo.client()
+from conftest import HANGS
 
 
 @pytest.fixture(scope="module")
@@ -30,20 +26,8 @@ def quick(demo: cv.Demo) -> cv.Job:
 
 
 @pytest.fixture(scope="module")
-def long(demo: cv.Demo) -> cv.Job:
-    """A job of many rounds."""
-    return cv.Job.read(demo.folder / "job.toml").replace(
-        name="long", algorithm="penalty", privacy={"epsilon": 4.0}, sampler={"chains": 1, "draws": 100_000, "warmup": 5, "force": True}, plan=None
-    )
-
-
-@pytest.fixture(scope="module")
 def finished(client: cv.Client, quick: cv.Job) -> cv.Run:
     return client.submit(quick, anyway=True).watch(progress=False)
-
-
-# Seconds after which a call counts as one that hangs: how long it takes is printed, since a loaded machine is slow.
-HANGS = 60.0
 
 
 def test_a_job_is_submitted_watched_and_fetched(client: cv.Client, finished: cv.Run, quick: cv.Job) -> None:

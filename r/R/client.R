@@ -123,7 +123,6 @@ conclave_cancel <- function(run) {
 #' @export
 conclave_fit <- function(run) {
   work <- tempfile("conclave-draws-")
-  on.exit(unlink(work, recursive = TRUE), add = TRUE)
   result <- call_program(c("summary", run_args(run), "--allow-inadequate"))
   call_program(c("draws", run_args(run), "--format", "zarr", "--out", work))
   new_fit(result, work, job = run$job, run = run)
@@ -160,22 +159,24 @@ conclave_extend <- function(run, draws = NULL, epsilon = NULL) {
 #' @export
 conclave_refit <- function(run, priors = NULL, drop = NULL, without = NULL, draws = NULL, chains = NULL, seed = NULL) {
   work <- tempfile("conclave-refit-")
-  on.exit(unlink(work, recursive = TRUE), add = TRUE)
   args <- c(
     if (length(priors)) rbind("--prior", paste0(names(priors), "=", unlist(priors))), if (length(drop)) rbind("--drop", drop),
     if (length(without)) rbind("--without", without), option("--draws", draws), option("--chains", chains), option("--seed", seed)
   )
-  new_fit(call_program(c("refit", run_args(run), args, "--out", work, "--allow-inadequate")), work, run = run)
+  file <- tempfile("conclave-refit-", fileext = ".toml")
+  on.exit(unlink(file), add = TRUE)
+  result <- call_program(c("refit", run_args(run), args, "--out", work, "--job-out", file, "--allow-inadequate"))
+  new_fit(result, work, job = conclave_read_job(file), run = run)
 }
 
 option <- function(name, value) if (!is.null(value)) c(name, toml_number(value))
 
-#' Predict from a run
+#' Predict at new rows
 #'
-#' Computes expected outcomes at new rows from the draws of a run that has ended. No owner is asked, and nothing is charged. The rows
-#' should be public or made up; they are read on this machine and sent nowhere.
+#' Computes expected outcomes at new rows from the draws of a run that has ended, of a rehearsal or of a refit. No owner is asked, and
+#' nothing is charged. The rows should be public or made up; they are read on this machine and sent nowhere.
 #'
-#' @param object A fit of [conclave_fit()], or a run.
+#' @param object A [fit], or a run.
 #' @param newdata A data frame with every predictor, or the path of a `.csv` file.
 #' @param outcome `TRUE` to add the interval of a single new record's outcome.
 #' @param party A party of a job with parameters by party.
@@ -187,6 +188,27 @@ option <- function(name, value) if (!is.null(value)) c(name, toml_number(value))
 #'   with `outcome` also `outcome_low`, `outcome_median` and `outcome_high`.
 #' @export
 predict.conclave_run <- function(object, newdata, outcome = FALSE, party = NULL, times = NULL, interval = 0.9, seed = NULL, ...) {
+  predict_from(run_args(object), newdata, outcome, party, times, interval, seed)
+}
+
+#' @rdname predict.conclave_run
+#' @export
+predict.conclave_fit <- function(object, newdata, outcome = FALSE, party = NULL, times = NULL, interval = 0.9, seed = NULL, ...) {
+  if (!is.null(object$run) && !"refit_of" %in% names(object$result)) {
+    return(predict_from(run_args(object$run), newdata, outcome, party, times, interval, seed))
+  }
+  if (!dir.exists(object$store$path)) {
+    stop_input("this fit is of another session, whose files are gone", remedy = "run conclave_rehearse() or conclave_refit() again")
+  }
+  with_job_file(object$job, function(path) {
+    result <- write_text(attr(object$result, "json"), tempfile("conclave-result-", fileext = ".json"))
+    on.exit(unlink(result), add = TRUE)
+    from <- c("--from", object$store$path, "--job-file", path, "--result", result)
+    predict_from(from, newdata, outcome, party, times, interval, seed)
+  })
+}
+
+predict_from <- function(from, newdata, outcome, party, times, interval, seed) {
   work <- tempfile("conclave-predict-")
   on.exit(unlink(work, recursive = TRUE), add = TRUE)
   dir.create(work, mode = "0700")
@@ -197,17 +219,8 @@ predict.conclave_run <- function(object, newdata, outcome = FALSE, party = NULL,
     if (!is.null(party)) c("--party", party), if (length(times)) c("--times", paste(toml_number(times), collapse = ",")),
     option("--seed", seed)
   )
-  call_program(c("predict", run_args(object), args))
+  call_program(c("predict", from, args))
   table <- utils::read.csv(out, check.names = FALSE)
   kept <- c("row", "quantity", "mean", "sd", "low", "median", "high", if (outcome) paste0("outcome_", c("low", "median", "high")))
   table[kept]
-}
-
-#' @rdname predict.conclave_run
-#' @export
-predict.conclave_fit <- function(object, newdata, ...) {
-  if (is.null(object$run) || "refit_of" %in% names(object$result)) {
-    stop_input("predictions are made from a run at the coordinator", remedy = "use a fit of conclave_fit()")
-  }
-  stats::predict(object$run, newdata, ...)
 }

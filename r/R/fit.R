@@ -1,9 +1,12 @@
-# Builds a fit from a run's object and its store of draws.
+# Builds a fit from a run's object and its store of draws, a folder that is removed with the fit or at the end of the session.
 new_fit <- function(result, store, job = NULL, run = NULL) {
+  kept <- new.env(parent = emptyenv())
+  kept$path <- store
+  reg.finalizer(kept, function(kept) unlink(kept$path, recursive = TRUE), onexit = TRUE)
   structure(
     list(
       result = result, draws = read_group(store, "posterior"), draws_original = read_group(store, "posterior_original"),
-      job = job, run = run
+      job = job, run = run, store = kept
     ),
     class = "conclave_fit"
   )

@@ -89,7 +89,7 @@ conclave_rehearse <- function(job, tables, seed = NULL, drop_bad_rows = FALSE, a
   work <- tempfile("conclave-rehearsal-")
   on.exit(unlink(work, recursive = TRUE), add = TRUE)
   paths <- table_paths(job, tables, work)
-  store <- file.path(work, "store")
+  store <- tempfile("conclave-draws-")
   args <- c(
     rbind("--data", paths), "--out", store, if (!is.null(seed)) c("--noise-seed", format(seed, scientific = FALSE)),
     if (drop_bad_rows) "--drop-bad-rows", if (anyway) "--anyway"

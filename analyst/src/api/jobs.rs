@@ -4,7 +4,7 @@ use conclave_common::job::JobSpec;
 use conclave_predict::{Level, Table, TableRow};
 use conclave_proto::error::Fault;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table as TomlTable, TableLike};
 
 use crate::faults::input;
@@ -106,26 +106,20 @@ pub fn completed(job: &str, anyway: bool) -> Result<String, Fault> {
     if anyway { submit::forced(text) } else { Ok(text) }
 }
 
-/// Describes a job: an object with its name, model, algorithm, parties, columns of the model, parameters, budget and warnings.
+/// Describes a job: the object that `conclave describe --json` prints, without the texts.
 ///
 /// # Errors
 /// A text that is no job, with the key.
 pub fn describe(job: &str) -> Result<Value, Fault> {
-    let spec = parsed(job)?;
-    let budget = spec.privacy.budget;
-    Ok(json!({
-        "name": spec.name,
-        "model": spec.model.kind(),
-        "algorithm": spec.algorithm.as_str(),
-        "parties": spec.parties,
-        "columns": spec.model.columns(),
-        "parameters": spec.draw_names(),
-        "chains": spec.sampler.chains,
-        "draws_asked": spec.draws_asked(),
-        "epsilon": budget.epsilon,
-        "delta": budget.delta,
-        "warnings": spec.privacy.warnings([]),
-    }))
+    Ok(crate::describe::object(&parsed(job)?))
+}
+
+/// Returns the columns that a table of a job must have, in the model's order.
+///
+/// # Errors
+/// A text that is no job, with the key.
+pub fn columns(job: &str) -> Result<Vec<String>, Fault> {
+    Ok(parsed(job)?.model.columns().into_iter().map(str::to_owned).collect())
 }
 
 /// Forecasts a job's result; `rehearsal` is the object of a rehearsal of it.
@@ -185,6 +179,8 @@ pub fn predict(job: &str, result: &str, samples: &[Vec<Vec<f64>>], options: Valu
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
     use super::*;
 
     const JOB: &str = "name = \"j\" # mine\nparties = [\"a\", \"b\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\ny = { binary = true }\n\
@@ -211,11 +207,12 @@ mod tests {
     #[test]
     fn a_formula_makes_a_job_that_is_described() {
         let parts = json!({ "name": "s", "parties": ["a", "b"], "formula": "died ~ age", "family": "logistic", "epsilon": 3.0, "delta": 1e-6 });
-        let columns = "[columns]\ndied = { binary = true }\nage = { min = 0, max = 100 }\n";
-        let job = from_formula(parts, columns).unwrap();
+        let declared = "[columns]\ndied = { binary = true }\nage = { min = 0, max = 100 }\n";
+        let job = from_formula(parts, declared).unwrap();
         let signed = completed(&job, true).unwrap();
         let about = describe(&signed).unwrap();
-        assert_eq!(about["columns"], json!(["died", "age"]));
+        assert_eq!(columns(&signed).unwrap(), ["died", "age"]);
+        assert_eq!(about["columns"]["age"], json!({ "min": 0.0, "max": 100.0 }));
         assert_eq!(about["parameters"], json!(["intercept", "age"]));
         assert!(signed.contains("force = true"), "{signed}");
         assert!(plan(&signed, None).map(|_| ()).unwrap_err().to_string().contains("plan.records: missing: write records"));

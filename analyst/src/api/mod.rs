@@ -17,6 +17,6 @@ pub use conclave_proto::error::{ErrorCode, Fault};
 pub use crate::rehearse::{Table, Values};
 pub use accounts::{account, account_subsampled, mu_of};
 pub use client::{Client, Refit};
-pub use jobs::{Planned, completed, describe, from_formula, plan, predict, with_settings};
+pub use jobs::{Planned, columns, completed, describe, from_formula, plan, predict, with_settings};
 pub use rehearsals::{Party, Rehearsal, screen};
 pub use run::Run;

@@ -1,10 +1,11 @@
 //! `conclave predict`: its options.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::job::JobSpec;
+use conclave_draws::Draws;
 use conclave_pages::object::sentences;
 use conclave_pages::released;
 use conclave_pages::text::thousands;
@@ -13,15 +14,17 @@ use serde_json::Value;
 
 use super::answer::{Answer, Request, answer};
 use super::{csv_file, input as rows, shown, structured};
+use crate::client::{Connection, OptionalConnection};
 use crate::ended::{fetch_job, interruptible};
 use crate::faults::{input, internal};
+use crate::files;
 use crate::interval::IntervalArgs;
-use crate::jobs::JobArgs;
 use crate::output::{note, say, say_json};
 use crate::short_id::whole_id;
 
 const AFTER_HELP: &str = "\
-Everything is computed on this machine from the draws of a finished job: no party is queried, and nothing is charged. For each draw \
+Everything is computed on this machine from the draws of a finished job, or with --from from those of `conclave rehearse` or \
+`refit`: no party is queried, and nothing is charged. For each draw \
 of the posterior the model gives an expected outcome; the table has its mean over the draws and an equal-tailed interval. An answer \
 that is not adequate gives no prediction.
 
@@ -47,14 +50,30 @@ Examples:
   conclave predict JOB --data new.csv --out predictions.csv
   conclave predict JOB --data population.csv --average treated --average age
   conclave predict JOB --at \"age=60, treated=1\" --party hospital-a
-  conclave predict JOB --times 1,2,5";
+  conclave predict JOB --times 1,2,5
+  conclave predict --from rehearsal.zarr --job-file job.toml --result rehearsal.json --at \"age=60, treated=1\"";
 
 /// Predict from a finished job: expected outcomes at covariates, contrasts, average effects
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct PredictArgs {
+    /// The job's id, or its first characters, as `conclave jobs` shows it
+    #[arg(value_name = "JOB", required_unless_present = "from")]
+    job: Option<String>,
+    /// Predict from this store of draws, made by --out of `conclave rehearse` or `refit`, in place of a job's
+    #[arg(long, value_name = "STORE", conflicts_with = "job", requires = "job_file", requires = "result")]
+    from: Option<PathBuf>,
+    /// The job file of --from; that of a refit is written by its --job-out
+    #[arg(long, value_name = "JOB.toml", requires = "from")]
+    job_file: Option<PathBuf>,
+    /// The object of --from, as `conclave rehearse --json` or `refit --json` printed it
+    #[arg(long, value_name = "FILE.json", requires = "from")]
+    result: Option<PathBuf>,
     #[command(flatten)]
-    from: JobArgs,
+    connection: OptionalConnection,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
     /// A row of covariates; may be given several times. Quote a value that contains a comma: ward="a, b"
     #[arg(long, value_name = "COLUMN=VALUE, …")]
     at: Vec<String>,
@@ -104,19 +123,18 @@ pub(crate) async fn run(args: PredictArgs) -> Result<ExitCode, Fault> {
         level: args.interval.level(),
         seed: args.seed,
     };
-    let (connection, json) = (args.from.connection, args.from.json);
-    let (job, answer) = interruptible(async {
-        let job = whole_id(&connection, &args.from.job).await?;
-        let fetched = fetch_job(&connection, &job).await?;
-        check(&fetched.result, &job)?;
-        let answer =
-            on_thread(move || compute(&fetched.spec, &fetched.result, &fetched.draws.sampling.theta, &request)).await??;
-        Ok((job, answer))
-    })
-    .await?;
+    let (out, json) = (args.out, args.json);
+    let (job, answer) = match (args.from, args.job_file, args.result, args.job, args.connection.given()) {
+        (Some(store), Some(file), Some(result), ..) => {
+            interruptible(on_thread(move || of_files(&store, &file, &result, &request))).await??
+        }
+        (.., Some(job), Some(connection)) => interruptible(of_job(&connection, &job, request)).await?,
+        // The parser requires these options.
+        _ => return Err(input("give a job and its coordinator, or --from STORE")),
+    };
     answer.warnings().iter().for_each(|warning| note!("warning: {warning}"));
     answer.of_result.iter().for_each(|warning| note!("warning: of the result: {warning}"));
-    if let Some(out) = &args.out {
+    if let Some(out) = &out {
         let lines = csv_file::write(out, &answer)?;
         let object = serde_json::json!({ "job": job, "predictions": out.display().to_string(), "lines": lines });
         if json { say_json(&object) } else { say!("{}: {} lines", out.display(), thousands(lines)) }
@@ -126,6 +144,32 @@ pub(crate) async fn run(args: PredictArgs) -> Result<ExitCode, Fault> {
         say!("{}", shown::text(&job, &answer));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Predicts from a finished job of a coordinator; returns its id too.
+async fn of_job(connection: &Connection, job: &str, request: Request) -> Result<(String, Answer), Fault> {
+    let job = whole_id(connection, job).await?;
+    let fetched = fetch_job(connection, &job).await?;
+    check(&fetched.result, &job)?;
+    let answer = on_thread(move || compute(&fetched.spec, &fetched.result, &fetched.draws.sampling.theta, &request)).await??;
+    Ok((job, answer))
+}
+
+/// Predicts from a store, its job file and its object; returns the job's name in the object too.
+fn of_files(store: &Path, file: &Path, result: &Path, request: &Request) -> Result<(String, Answer), Fault> {
+    let spec = JobSpec::parse(&files::read(file)?).map_err(|e| input(format!("{}: {e}", file.display())))?;
+    let object: Value = serde_json::from_str(&files::read(result)?).map_err(|e| {
+        input(format!("{} is no object of a run: {e}", result.display())).with_remedy("write it by `conclave rehearse --json`")
+    })?;
+    let job = object["job"].as_str().unwrap_or_default().to_owned();
+    check(&object, &job)?;
+    let draws = Draws::read(store)?;
+    let expected = spec.draw_names();
+    if draws.parameters != expected {
+        let message = format!("{} has other parameters than {}", store.display(), file.display());
+        return Err(input(message).with_remedy("name the job file that the draws were made by"));
+    }
+    Ok((job, compute(&spec, &object, &draws.sampling.theta, request)?))
 }
 
 /// Refuses an answer that is not adequate, with the reasons.

@@ -68,6 +68,9 @@ pub(crate) struct RefitArgs {
     /// Write the draws to this folder, a Zarr v3 store; must not exist
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Write the job with these changes to this file; must not exist
+    #[arg(long, value_name = "FILE.toml")]
+    job_out: Option<PathBuf>,
     #[command(flatten)]
     interval: IntervalArgs,
     #[command(flatten)]
@@ -87,6 +90,9 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     {
         return Err(input(format!("{} is not empty", out.display())).with_remedy("choose a new folder"));
     }
+    if let Some(file) = args.job_out.as_ref().filter(|file| file.exists()) {
+        return Err(input(format!("{} already exists", file.display())).with_remedy("choose another path"));
+    }
     let client = args.from.connection.open().await?;
     let changes = Changes {
         priors,
@@ -98,7 +104,11 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     };
     let options = args.from.connection.options();
     let (out, level) = (args.out.as_deref(), args.interval.other());
-    let json = refit(client, &args.from.job, &options, &changes, out, level).await?.json;
+    let refitted = refit(client, &args.from.job, &options, &changes, out, level).await?;
+    if let Some(file) = &args.job_out {
+        files::write_new(file, &refitted.job)?;
+    }
+    let json = refitted.json;
     let shown = ShownResult::parse(&json)?;
     if args.from.json {
         say_json(&json);

@@ -54,8 +54,13 @@ test_that("jobs are sent, followed, read, refitted, continued and cancelled", {
   error <- tryCatch(conclave_report(run, page), conclave_error = identity)
   expect_identical(error$remedy, "choose another path")
 
+  expect_equal(predict(run, at, outcome = TRUE), predicted)
+
   refit <- conclave_refit(run, priors = c(default = "normal(0, 1)"), draws = 500, chains = 2, seed = 3)
   expect_identical(dim(refit$draws), c(500L, 2L, 4L))
+  expect_match(refit$job$toml, "normal(0, 1)", fixed = TRUE)
+  eta <- refit$draws_original[, , "intercept"] + 30 * refit$draws_original[, , "age"] + refit$draws_original[, , "dose"]
+  expect_equal(predict(refit, at)$mean[1], mean(stats::plogis(eta)), tolerance = 1e-6)
 
   # A chain that is followed, cut short by its draws, and continued.
   job <- conclave_read_job(file.path(running$out, "job.toml"))

@@ -75,6 +75,21 @@ test_that("posterior and bayesplot read a fit", {
   expect_output(print(fit), "ward\\[west\\]")
 })
 
+test_that("predictions from a rehearsal are those of its draws", {
+  need_program()
+  fit <- suppressWarnings(conclave_rehearse(logistic_job(), list(made_up(500, 1), made_up(500, 2)), seed = 3, anyway = TRUE))
+  at <- data.frame(age = c(30, 60), ward = c("east", "west"))
+  predicted <- predict(fit, at, interval = 0.5)
+  of <- function(name) fit$draws_original[, , name]
+  eta <- list(of("intercept") + 30 * of("age"), of("intercept") + 60 * of("age") + of("ward[west]"))
+  expect_equal(predicted$mean, vapply(eta, function(x) mean(stats::plogis(x)), 0), tolerance = 1e-6)
+  expect_equal(predicted$low, vapply(eta, function(x) unname(stats::quantile(stats::plogis(x), 0.25)), 0), tolerance = 1e-3)
+  file <- tempfile(fileext = ".rds")
+  saveRDS(fit, file)
+  unlink(fit$store$path, recursive = TRUE)
+  expect_error(predict(readRDS(file), at), "another session", class = "conclave_invalid_input")
+})
+
 test_that("progress is given to a function, and its error ends the run", {
   need_examples()
   job <- conclave_read_job(jobs()[["linear"]])

@@ -78,8 +78,27 @@ fn predictions_and_intervals_are_those_of_the_job_s_draws() {
     refused(&cluster, &["predict", &id, "--at", "age=60, treated=1", "--interval", "95"], 2, &["between 0 and 1"]);
     refused(&cluster, &["predict", &id, "--at", "age=60, treated=1", "--party", "a"], 2, &["share every parameter"]);
     refused(&cluster, &["predict", "00000000-0000-4000-8000-000000000000", "--at", "age=60, treated=1"], 2, &["has no job"]);
+    from_a_store(&cluster, &id, &found);
     levels(&cluster, &id, &result);
     assert_eq!(cluster.rounds(), rounds);
+}
+
+/// A refit with the job's own prior has the job's draws, so its store gives the same predictions, without a coordinator.
+fn from_a_store(cluster: &Cluster, id: &str, found: &Value) {
+    let kept = ["--out", "same.zarr", "--job-out", "same.toml"];
+    let object = cluster.must(&[&["refit", id, "--prior", "default=normal(0, 2.5)", "--json"], &kept[..]].concat());
+    std::fs::write(cluster.path("same.json"), object).expect("a file");
+    let rows = ["--at", "age=65, treated=0", "--at", "treated=1, age=65"];
+    let from =
+        |job: &'static str| [&["predict", "--from", "same.zarr", "--job-file", job, "--result", "same.json"], &rows[..]].concat();
+    let again =
+        json(&cluster.must(&[&from("same.toml")[..], &["--json", "--contrast", "--outcome", "--interval", "0.5"]].concat()));
+    assert_eq!((&again["predictions"], &again["contrasts"]), (&found["predictions"], &found["contrasts"]));
+    let text = std::fs::read_to_string(cluster.path("same.toml")).expect("the job of the refit");
+    std::fs::write(cluster.path("other.toml"), text.replace("\"treated\", \"age\"", "\"age\"")).expect("a file");
+    refused(cluster, &from("other.toml"), 2, &["same.zarr has other parameters than other.toml"]);
+    refused(cluster, &["predict", "--from", "same.zarr", "--at", "age=65, treated=0"], 2, &["--job-file", "--result"]);
+    refused(cluster, &["refit", id, "--draws", "9", "--job-out", "same.toml"], 2, &["same.toml already exists"]);
 }
 
 fn mean_of(found: &Value, row: usize) -> String {
