@@ -92,7 +92,7 @@ SCRIPTS = {
     "README's test command": ["cargo", "test", "--workspace"],
     "rolling upgrade": [".ci/upgrade"],
     "reports in a browser": [".ci/reports"],
-    "features of the Python package": [".ci/python-features"],
+    "Python package": [".ci/python"],
 }
 # Need the kept programs alone, and wait more than they compute.
 EARLY = {
