@@ -160,3 +160,62 @@ fn a_slope_that_rests_on_clamped_predictors_is_not_adequate() {
         assert!(is_normal || verdict.reasons[0].starts_with("x depends on the assumed normal law"), "{:?}", verdict.reasons);
     }
 }
+
+/// Runs a job of two parties on 12 sets of fresh records `(x, y)`, and returns each parameter's rms error against the truth, in
+/// posterior sds. Over 12 runs it lies in [.55, 1.6] with probability 1 - 10⁻³ for each parameter, and the seeds are fixed.
+fn errors(spec: &JobSpec, truth: &[f64], most: &[f64], record: impl Fn(&mut ChaCha20Rng) -> [f64; 2]) -> Vec<f64> {
+    let mut squares = vec![0.0; truth.len()];
+    for seed in 0..12 {
+        let mut rng = ChaCha20Rng::seed_from_u64(300 + seed);
+        let mut shard = |records: usize| {
+            let mut data = ModelData { predictors: vec![Vec::new()], ..ModelData::default() };
+            for _ in 0..records {
+                let [x, y] = record(&mut rng);
+                data.predictors[0].push(x.clamp(-1.0, 1.0));
+                data.outcome.push(y.clamp(-1.0, 1.0));
+            }
+            data
+        };
+        let (draws, report) = run(spec, vec![(shard(250), PrivacyUnit::default()), (shard(150), PrivacyUnit::default())], seed);
+        let shift = report.shift_of_clamped.unwrap();
+        assert!(shift.len() == 2 && shift.iter().all(|shift| shift.is_finite()), "one for each coefficient: {shift:?}");
+        for (parameter, (truth, most)) in truth.iter().zip(most).enumerate() {
+            let (mean, sd) = moments(&draws, parameter);
+            println!("{parameter}: {mean:.3} ± {sd:.3}, truth {truth}");
+            assert!(sd < *most, "{parameter}: {sd}");
+            squares[parameter] += ((mean - truth) / sd).powi(2) / 12.0;
+        }
+    }
+    squares.into_iter().map(f64::sqrt).collect()
+}
+
+/// A logistic regression of 400 records: a tenth of the predictor's values are clamped. A fit that takes the released sums as exact
+/// is off by 2 sds or more.
+#[test]
+fn logistic_regression_of_two_parties() {
+    let text = "name = \"odds\"\nalgorithm = \"augmentation\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
+                predictors = [\"x\"]\n[columns]\ny = { binary = true }\nx = { min = -1, max = 1 }\n[sampler]\nchains = 2\ndraws = 1500\n\
+                warmup = 200\n[privacy]\nepsilon = 5.0\ndelta = 1e-6\n";
+    let spec = JobSpec::parse(text).unwrap();
+    let off = errors(&spec, &[-0.3, 1.5], &[0.5, 1.2], |rng| {
+        let x = 0.2 + 0.55 * Distribution::<f64>::sample(&StandardNormal, rng);
+        let odds = (-0.3 + 1.5 * x).exp();
+        [x, f64::from(u8::from(rng.random::<f64>() * (1.0 + odds) < odds))]
+    });
+    assert!(off.iter().all(|off| (0.55..1.6).contains(off)), "{off:?}");
+}
+
+/// A linear regression of 400 records whose scatter is a parameter.
+#[test]
+fn linear_regression_of_unknown_sigma() {
+    let text = "name = \"lin\"\nalgorithm = \"augmentation\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\n\
+                predictors = [\"x\"]\n[columns]\ny = { min = -1, max = 1 }\nx = { min = -1, max = 1 }\n[sampler]\nchains = 2\ndraws = 1500\n\
+                warmup = 200\n[privacy]\nepsilon = 5.0\ndelta = 1e-6\n";
+    let spec = JobSpec::parse(text).unwrap();
+    let off = errors(&spec, &[0.1, 0.6, 0.35], &[0.1, 0.25, 0.15], |rng| {
+        let [z, e]: [f64; 2] = std::array::from_fn(|_| StandardNormal.sample(rng));
+        let x = 0.2 + 0.4 * z;
+        [x, 0.1 + 0.6 * x + 0.35 * e]
+    });
+    assert!(off.iter().all(|off| (0.55..1.6).contains(off)), "{off:?}");
+}

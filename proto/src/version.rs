@@ -109,7 +109,8 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
-/// - Protocol 11 adds parameters by party, formulas and the model `piecewise_exponential`, whose keys a party of protocol 10 would refuse.
+/// - Protocol 11 adds parameters by party, formulas and the model `piecewise_exponential`, whose keys a party of protocol 10 would refuse,
+///   and the models that `augmentation` imputes from sums that are no sufficient statistic.
 /// - Protocol 10 adds the key `model.exposure_fixed`, which a party of protocol 9 would refuse.
 /// - Protocol 9 adds gradients, remainders and ratios of records with leverage weights, and scores and information of counts with a table of
 ///   expectations. A party of protocol 8 would refuse the key `model.weights` of such jobs.

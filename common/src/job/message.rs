@@ -83,7 +83,7 @@ impl JobSpec {
         }
         if asks(QueryKind::Statistic { component: 0 }) {
             let model = self.build_model();
-            let components = model.exponential_family().filter(|_| model.tables().is_none()).map_or(0, |f| f.ranges().len());
+            let components = model.statistic().filter(|_| model.tables().is_none()).map_or(0, |s| s.ranges().len());
             messages.push((components * if self.algorithm.proposes() { chains } else { 1 }, 0));
         }
         let bytes = |(queries, numbers): &(usize, usize)| LongestMessage::bytes_of(std::iter::repeat_n(*numbers, *queries));

@@ -9,7 +9,7 @@ use super::privacy_spec::{PrivacySpec, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, SamplerSpec};
 use super::sites::Sites;
 use super::weights::Weights;
-use crate::model::{self, Model, OutcomeTable, TableLaw, TimesTable};
+use crate::model::{self, BuildOptions, Model, OutcomeTable, TableLaw, TimesTable};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, Design, ModelSpec};
 use crate::settings::{positive, within};
@@ -154,12 +154,14 @@ impl JobSpec {
     /// Builds the statistical model, with its kernels and public bounds.
     #[must_use]
     pub fn build_model(&self) -> Box<dyn Model> {
-        model::build(
-            &self.model,
-            &self.columns,
-            self.power,
-            (self.incomplete_rows, self.privacy.clip.is_some(), self.release.table == Some(true)),
-        )
+        let options = BuildOptions {
+            power: self.power,
+            incomplete_rows: self.incomplete_rows,
+            clipped: self.privacy.clip.is_some(),
+            by_cells: self.release.table == Some(true),
+            imputes_records: self.algorithm == Algorithm::Augmentation,
+        };
+        model::build(&self.model, &self.columns, options)
     }
 
     /// Returns whether an unusable row contributes exactly zero to every query of the job. The job must permit incomplete rows,

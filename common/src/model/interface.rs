@@ -1,6 +1,6 @@
 //! The interface of a statistical model: public bounds on one record's log ratio, and the kernels of its sums.
 
-use super::exponential_family::ExponentialFamily;
+use super::exponential_family::{BoundedStatistic, ExponentialFamily};
 use super::life_table::LifeTable;
 use super::outcome_table::OutcomeTable;
 use super::ratio_range::RatioRange;
@@ -42,6 +42,12 @@ pub trait Model: Send + Sync {
     /// Returns the model as an exponential family, if it is one (Algorithm 3).
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
         None
+    }
+
+    /// Returns the bounded statistic that a job of this model may release: that of the exponential family, or sums from which whole
+    /// records are imputed.
+    fn statistic(&self) -> Option<&dyn BoundedStatistic> {
+        self.exponential_family().map(|family| family as &dyn BoundedStatistic)
     }
 
     /// Returns the model's gradients, information and second moments, if they can be released.

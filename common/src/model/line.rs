@@ -1,6 +1,6 @@
 //! Models of one parameter whose log ratio is affine in the outcome: exponential families with one statistic of the outcome.
 
-use super::exponential_family::ExponentialFamily;
+use super::exponential_family::{BoundedStatistic, ExponentialFamily};
 use super::interface::Model;
 use super::ratio_range::RatioRange;
 use conclave_privacy::pass::BlockPass;
@@ -116,21 +116,23 @@ impl<L: LineLikelihood> Model for LineModel<L> {
     }
 }
 
-impl<L: LineLikelihood> ExponentialFamily for LineModel<L> {
+impl<L: LineLikelihood> BoundedStatistic for LineModel<L> {
     fn ranges(&self) -> Vec<(f64, f64)> {
         let (least, greatest) = self.likelihood.outcome();
         vec![(self.likelihood.statistic(least), self.likelihood.statistic(greatest))]
     }
 
+    fn statistic_kernel(&self, _component: usize, pass: BlockPass<'_>) {
+        pass.statistic(|rows, i| self.likelihood.statistic(rows.outcome()[i]));
+    }
+}
+
+impl<L: LineLikelihood> ExponentialFamily for LineModel<L> {
     fn natural(&self, theta: &[f64]) -> Vec<f64> {
         vec![self.likelihood.natural(theta[0])]
     }
 
     fn log_normaliser(&self, theta: &[f64]) -> f64 {
         self.likelihood.log_normaliser(theta[0])
-    }
-
-    fn statistic_kernel(&self, _component: usize, pass: BlockPass<'_>) {
-        pass.statistic(|rows, i| self.likelihood.statistic(rows.outcome()[i]));
     }
 }

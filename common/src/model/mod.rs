@@ -69,7 +69,7 @@ mod weighted;
 
 pub use assemble::{Assembly, Scaling, Stored, assemble};
 pub use combinations::Combinations;
-pub use exponential_family::{ExponentialFamily, statistic_noise};
+pub use exponential_family::{BoundedStatistic, ExponentialFamily, statistic_noise};
 pub use influence::Influence;
 pub use interface::Model;
 pub use leverage::Leverage;
@@ -77,7 +77,7 @@ pub use life_table::{FollowUpEnd, LifeTable};
 pub use observed::ObservedForm;
 pub use outcome_table::{OutcomeTable, TableLaw};
 pub use ratio_range::RatioRange;
-pub use registry::build;
+pub use registry::{BuildOptions, build};
 pub use score::{Remainder, ScoreModel};
 pub use slope_table::SlopeTable;
 pub use softplus::softplus;

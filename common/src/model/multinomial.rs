@@ -12,7 +12,7 @@
 //! would suffice for records with a level and cost less, but would count a record without a level as the last.)
 
 use super::Model;
-use super::exponential_family::ExponentialFamily;
+use super::exponential_family::{BoundedStatistic, ExponentialFamily};
 use super::ratio_range::RatioRange;
 use super::table::Tables;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
@@ -100,21 +100,23 @@ impl Model for Multinomial {
     }
 }
 
-impl ExponentialFamily for Multinomial {
+impl BoundedStatistic for Multinomial {
     fn ranges(&self) -> Vec<(f64, f64)> {
         vec![(0.0, 1.0); self.names.len()]
     }
 
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
+        let level = component as f64;
+        pass.statistic(|rows, i| f64::from(u8::from(rows.outcome()[i] == level)));
+    }
+}
+
+impl ExponentialFamily for Multinomial {
     fn natural(&self, theta: &[f64]) -> Vec<f64> {
         theta.iter().map(|p| libm::log(*p)).collect()
     }
 
     fn log_normaliser(&self, _theta: &[f64]) -> f64 {
         0.0
-    }
-
-    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
-        let level = component as f64;
-        pass.statistic(|rows, i| f64::from(u8::from(rows.outcome()[i] == level)));
     }
 }

@@ -15,7 +15,7 @@
 //! cell is `ln q_k(x | c)`, plus `ln p_c` in the first table; `log g = 0`.
 
 use super::Model;
-use super::exponential_family::ExponentialFamily;
+use super::exponential_family::{BoundedStatistic, ExponentialFamily};
 use super::ratio_range::RatioRange;
 use super::table::Tables;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
@@ -151,11 +151,20 @@ impl Model for NaiveBayes {
     }
 }
 
-impl ExponentialFamily for NaiveBayes {
+impl BoundedStatistic for NaiveBayes {
     fn ranges(&self) -> Vec<(f64, f64)> {
         vec![(0.0, 1.0); self.names.len() - self.classes]
     }
 
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
+        let Some(cell) = self.cells().nth(component) else { return pass.statistic(|_, _| 0.0) };
+        let (class, level) = (cell.class as f64, cell.level as f64);
+        let inside = |rows: &Tile<'_>, i: usize| (rows.outcome()[i] == class) & (rows.auxiliary(cell.feature)[i] == level);
+        pass.statistic(|rows, i| f64::from(u8::from(inside(rows, i))));
+    }
+}
+
+impl ExponentialFamily for NaiveBayes {
     fn natural(&self, theta: &[f64]) -> Vec<f64> {
         let (of_classes, of_cells) = theta.split_at(self.classes);
         let one = |(cell, q): (Cell, &f64)| {
@@ -167,12 +176,5 @@ impl ExponentialFamily for NaiveBayes {
 
     fn log_normaliser(&self, _theta: &[f64]) -> f64 {
         0.0
-    }
-
-    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
-        let Some(cell) = self.cells().nth(component) else { return pass.statistic(|_, _| 0.0) };
-        let (class, level) = (cell.class as f64, cell.level as f64);
-        let inside = |rows: &Tile<'_>, i: usize| (rows.outcome()[i] == class) & (rows.auxiliary(cell.feature)[i] == level);
-        pass.statistic(|rows, i| f64::from(u8::from(inside(rows, i))));
     }
 }

@@ -33,22 +33,29 @@ use crate::schema::{self, ColumnSpec, Family, ModelSpec};
 /// others.
 pub(super) const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 
-/// Builds the model of this specification over the declared columns, with its likelihood raised to `power`.
-///
-/// With `incomplete_rows`, any column may make a record inert, and the charged sensitivity leaves room for it; see [`Inert`].
-/// With `clipped`, the job clips each record's log ratio explicitly. With `by_cells`, the second moments of a linear regression over
-/// categories are those of the combinations of levels.
+/// The settings of a job that its model's kernels and bounds depend on.
+#[derive(Debug, Clone, Copy)]
+pub struct BuildOptions {
+    /// The power of the likelihood.
+    pub power: f64,
+    /// Any column may make a record inert, and the charged sensitivity leaves room for it; see [`Inert`].
+    pub incomplete_rows: bool,
+    /// The job clips each record's log ratio explicitly.
+    pub clipped: bool,
+    /// The second moments of a linear regression over categories are those of the combinations of levels.
+    pub by_cells: bool,
+    /// The job imputes whole records from sums of products, which a regression without a sufficient statistic then has.
+    pub imputes_records: bool,
+}
+
+/// Builds the model of this specification over the declared columns.
 #[must_use]
-pub fn build(
-    spec: &ModelSpec,
-    columns: &BTreeMap<String, ColumnSpec>,
-    power: f64,
-    (incomplete_rows, clipped, by_cells): (bool, bool, bool),
-) -> Box<dyn Model> {
+pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, options: BuildOptions) -> Box<dyn Model> {
+    let BuildOptions { power, incomplete_rows, clipped, .. } = options;
     let column = |name: &str| columns.get(name).cloned().unwrap_or(UNDECLARED);
     let names = spec.parameter_names();
     let model: Box<dyn Model> = match spec {
-        ModelSpec::Regression(regression) => self::regression(names, regression, (incomplete_rows, by_cells), &column),
+        ModelSpec::Regression(regression) => self::regression(names, regression, options, &column),
         ModelSpec::Multinomial { .. } => Box::new(Multinomial::new(names)),
         ModelSpec::NaiveBayes { classes, features, .. } => {
             Box::new(NaiveBayes::new(names, classes.len(), features.iter().map(|feature| feature.levels.len()).collect()))
@@ -82,19 +89,24 @@ pub fn build(
 fn regression(
     names: Vec<String>,
     spec: &schema::Regression,
-    (incomplete_rows, by_cells): (bool, bool),
+    options: BuildOptions,
     column: &dyn Fn(&str) -> ColumnSpec,
 ) -> Box<dyn Model> {
     let outcome = column(&spec.outcome);
-    let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column).sparing_inert(incomplete_rows);
+    let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column).sparing_inert(options.incomplete_rows);
     let of_link = predictor(1.0);
     match spec.family {
-        Family::Logistic => boxed(names, of_link, Logistic::new(&outcome)),
+        Family::Logistic => {
+            let statistic = options.imputes_records.then(|| LinearStatistic::of_binary_outcome(of_link.clone(), outcome.range()));
+            Box::new(Regression::new(names, of_link, Logistic::new(&outcome)).with_statistic(statistic))
+        }
         Family::Linear { sd } => {
             let predictor = predictor(outcome.half_width());
-            let scaled = sd.map(|sd| sd / outcome.half_width());
-            let statistic = scaled.map(|sd| LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd));
-            let cells = by_cells.then(|| Combinations::of(&predictor, Combinations::MOST as f64)).flatten();
+            let statistic = match sd.map(|sd| sd / outcome.half_width()) {
+                Some(sd) => Some(LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd)),
+                None => options.imputes_records.then(|| LinearStatistic::with_square(predictor.clone(), outcome.range())),
+            };
+            let cells = options.by_cells.then(|| Combinations::of(&predictor, Combinations::MOST as f64)).flatten();
             Box::new(Regression::new(names, predictor, Linear::new(&outcome, sd)).with_statistic(statistic).by_cells(cells))
         }
         Family::Poisson => boxed(names, of_link, Poisson::new(&outcome)),

@@ -5,7 +5,7 @@
 
 use super::Model;
 use super::combinations::Combinations;
-use super::exponential_family::ExponentialFamily;
+use super::exponential_family::{BoundedStatistic, ExponentialFamily};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::{LinearPredictor, Span};
 use super::linear_statistic::LinearStatistic;
@@ -33,7 +33,7 @@ impl<L: Likelihood> Regression<L> {
         Self { names, predictor, likelihood, statistic: None, cells: None }
     }
 
-    /// Attaches the exponential family, if the regression is one.
+    /// Attaches the sums of products that the regression may release, if it has them.
     pub(super) fn with_statistic(self, statistic: Option<LinearStatistic>) -> Self {
         Self { statistic, ..self }
     }
@@ -82,7 +82,12 @@ impl<L: Likelihood> Model for Regression<L> {
     }
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
-        self.statistic.as_ref().map(|family| family as &dyn ExponentialFamily)
+        let family = self.statistic.as_ref().filter(|statistic| statistic.is_family());
+        family.map(|family| family as &dyn ExponentialFamily)
+    }
+
+    fn statistic(&self) -> Option<&dyn BoundedStatistic> {
+        self.statistic.as_ref().map(|statistic| statistic as &dyn BoundedStatistic)
     }
 
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {

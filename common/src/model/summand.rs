@@ -148,8 +148,8 @@ impl<'a> Summand<'a> {
                 },
             },
             Self::Statistic { component, .. } => {
-                if let Some(family) = model.exponential_family() {
-                    family.statistic_kernel(*component, pass);
+                if let Some(statistic) = model.statistic() {
+                    statistic.statistic_kernel(*component, pass);
                 }
             }
             _ => {

@@ -9,7 +9,7 @@
 
 use super::Model;
 use super::combinations::Combinations;
-use super::exponential_family::ExponentialFamily;
+use super::exponential_family::{BoundedStatistic, ExponentialFamily};
 use super::leverage::Leverage;
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
@@ -81,21 +81,23 @@ impl Model for Tempered {
 }
 
 /// [`Model::exponential_family`] returns this only if the model is an exponential family.
-impl ExponentialFamily for Tempered {
+impl BoundedStatistic for Tempered {
     fn ranges(&self) -> Vec<(f64, f64)> {
         self.family().ranges()
     }
 
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
+        self.family().statistic_kernel(component, pass);
+    }
+}
+
+impl ExponentialFamily for Tempered {
     fn natural(&self, theta: &[f64]) -> Vec<f64> {
         self.family().natural(theta).into_iter().map(|phi| self.power * phi).collect()
     }
 
     fn log_normaliser(&self, theta: &[f64]) -> f64 {
         self.power * self.family().log_normaliser(theta)
-    }
-
-    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
-        self.family().statistic_kernel(component, pass);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sums of single summands over blocks and shards in memory, for tests and measurements.
 
 use super::summand::{Summand, block_sums, sums};
-use super::{ExponentialFamily, Model, Remainder, ScoreModel};
+use super::{BoundedStatistic, ExponentialFamily, Model, Remainder, ScoreModel};
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::hold::{Hold, Kernels, block_sums as held};
 use conclave_privacy::pass::{Block, Frame, LatticeSum, ModelData, StatisticGrid, Step};
@@ -36,7 +36,7 @@ impl dyn Model + '_ {
     }
 }
 
-impl dyn ExponentialFamily + '_ {
+impl dyn BoundedStatistic + '_ {
     /// Returns the sum of one component over a block.
     pub fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
         one(block, Hold::Statistic(StatisticGrid { step, limits }), &|_, pass| self.statistic_kernel(component, pass))
@@ -45,6 +45,18 @@ impl dyn ExponentialFamily + '_ {
     /// Returns the sum of one component over a shard.
     pub fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
         self.block_sum(&Block::lent(data), component, step, limits)
+    }
+}
+
+impl dyn ExponentialFamily + '_ {
+    /// Returns the sum of one component over a block.
+    pub fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        (self as &dyn BoundedStatistic).block_sum(block, component, step, limits)
+    }
+
+    /// Returns the sum of one component over a shard.
+    pub fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        (self as &dyn BoundedStatistic).statistic_sum(data, component, step, limits)
     }
 }
 

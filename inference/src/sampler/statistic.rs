@@ -23,7 +23,7 @@ impl ReleasedStatistic {
     /// Creates the statistic of a job over these parties, without any release. Errors: the model has none; a party does not
     /// protect rows against replacement, or holds more records than a sum can hold.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
-        let ranges = family_of(target.model.as_ref())?.ranges();
+        let ranges = target.model.statistic().ok_or(SamplerError::NoFamily)?.ranges();
         let grids = ranges.into_iter().map(StatisticGrid::new).collect::<Result<Vec<_>, _>>()?;
         let mut records = 0;
         for (party, metadata) in target.spec.parties.iter().zip(parties) {

@@ -49,6 +49,9 @@ fn queries(spec: &JobSpec) -> String {
             }
             "moments" => "second moments (sums of products) of the columns, two by two",
             "score" => "scores: gradient and curvature of the log likelihood at a setting of the model",
+            "statistic" if spec.algorithm == Algorithm::Augmentation && spec.model.design().is_some() => {
+                "sums of the columns over the records, and of their products two by two"
+            }
             "statistic" => "the model's sufficient statistics (sums over the records)",
             "table" if spec.algorithm == Algorithm::Augmentation => "tables: the number of records with each class and level",
             "table" if spec.weights != Weights::Never => {
@@ -262,6 +265,10 @@ mod tests {
             (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 4 times.", ANY_MODEL]),
             (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 4 times.", ANY_MODEL]),
             (spec("hmc", "logistic", "binary = true", ""), &["gradient at the middle of the step", "each step", ANY_MODEL]),
+            (
+                spec("augmentation", "logistic", "binary = true", ""),
+                &["sums of the columns over the records, and of their products two by two", "queried once.", ANY_MODEL],
+            ),
             (
                 spec("sgld", "logistic", "binary = true", ""),
                 &["gradient at the chain's current position", "each step", ANY_MODEL],

@@ -103,7 +103,7 @@ impl Rehearsal<'_> {
         if !self.spec.releases().contains(&"statistic") {
             return 0;
         }
-        self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
+        self.spec.build_model().statistic().map_or(0, |statistic| statistic.ranges().len())
     }
 
     /// Returns the point with every parameter at an ordinary value.

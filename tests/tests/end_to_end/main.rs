@@ -1,6 +1,7 @@
 //! The whole service as its users see it: real processes, real files, mutual TLS.
 
 mod adult;
+mod augmented;
 mod bad_input;
 mod bad_rows;
 mod budget;

@@ -75,7 +75,7 @@ pub(super) fn fixed_sums(pass: &Pass<'_>, spec: &JobSpec, unit: PrivacyUnit) -> 
         let summand = terms.summand(&[], &[], terms.sensitivity()).ok()?;
         Some(SumQuery { key: component, kind, summand })
     };
-    let components = pass.model.exponential_family().map_or(0, |family| family.ranges().len());
+    let components = pass.model.statistic().map_or(0, |statistic| statistic.ranges().len());
     let components = u32::try_from(components).unwrap_or(u32::MAX).min(QueryKind::MAX_COMPONENTS);
     // A component that does not fit is refused whenever it is asked; those after it may fit all the same.
     let asked: Vec<SumQuery<'_>> = (0..components).filter_map(query).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::{ExponentialFamily, Model, RatioRange};
+use conclave_common::model::{BoundedStatistic, ExponentialFamily, Model, RatioRange};
 use conclave_common::query::contribution;
 use conclave_privacy::mechanism::{STEP, Sensitivity};
 use conclave_privacy::pass::LatticeSum;
@@ -242,18 +242,23 @@ impl Model for Panics {
     }
 }
 
-impl ExponentialFamily for Panics {
+impl BoundedStatistic for Panics {
     fn ranges(&self) -> Vec<(f64, f64)> {
         self.0.exponential_family().expect("a family").ranges()
     }
-    fn natural(&self, theta: &[f64]) -> Vec<f64> {
-        self.0.exponential_family().expect("a family").natural(theta)
-    }
-    fn log_normaliser(&self, theta: &[f64]) -> f64 {
-        self.0.exponential_family().expect("a family").log_normaliser(theta)
-    }
+
     fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
         assert!(!pass.block_for_test().outcome().contains(&self.1), "planted");
         self.0.exponential_family().expect("a family").statistic_kernel(component, pass);
+    }
+}
+
+impl ExponentialFamily for Panics {
+    fn natural(&self, theta: &[f64]) -> Vec<f64> {
+        self.0.exponential_family().expect("a family").natural(theta)
+    }
+
+    fn log_normaliser(&self, theta: &[f64]) -> f64 {
+        self.0.exponential_family().expect("a family").log_normaliser(theta)
     }
 }

@@ -14,6 +14,7 @@ pub(super) const AUGMENTATION: Declaration = Declaration {
     asks: |kind| matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
     releases: |spec| if spec.build_model().tables().is_some() { vec!["table"] } else { vec!["statistic"] },
     most_rounds: |_| Some(1),
+    protocol: |spec| if has_no_family(&spec.model) { 11 } else { 3 },
     unused: |_| {
         let own = [
             ("sampler.proposal", "records are imputed, and the parameters drawn given them: no moves are proposed"),
@@ -46,7 +47,7 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
         return Err(JobError::new("model.power", message));
     }
     let model = spec.build_model();
-    let components = model.exponential_family().filter(|_| model.tables().is_none()).map_or(0, |family| family.ranges().len());
+    let components = model.statistic().filter(|_| model.tables().is_none()).map_or(0, |statistic| statistic.ranges().len());
     if components > MAX_CHAINS as usize {
         return wrong(format!("the statistic has {components} components, and a message holds at most {MAX_CHAINS}"));
     }
@@ -69,14 +70,15 @@ fn lacks_record_law(spec: &JobSpec) -> Option<&'static str> {
     }
 }
 
-/// Returns the same for a regression. The predictors of a linear one are taken to be jointly normal before they are clamped.
+/// Returns true for a regression whose released sums are no sufficient statistic of an exponential family.
+fn has_no_family(model: &ModelSpec) -> bool {
+    matches!(model, ModelSpec::Regression(regression) if matches!(regression.family, Family::Logistic | Family::Linear { sd: None }))
+}
+
+/// Returns the same for a regression. Its predictors are taken to be jointly normal before they are clamped.
 fn lacks_predictor_law(regression: &Regression, spec: &JobSpec) -> Option<&'static str> {
-    match regression.family {
-        Family::Linear { sd: Some(_) } => {}
-        Family::Linear { sd: None } => {
-            return Some("a linear regression has a bounded statistic to release only if `sd` is known");
-        }
-        _ => return Some("this regression has no law of its predictors"),
+    if !matches!(regression.family, Family::Linear { .. } | Family::Logistic) {
+        return Some("only regressions of kind `linear` and `logistic` have a law of their predictors");
     }
     if regression.design.offset.is_some() {
         return Some("an offset has no law");

@@ -71,7 +71,7 @@ mod tests {
         };
         let linear = "kind = \"linear\"\noutcome = \"y\"\npredictors = [\"u\"]\n";
         assert_eq!(allowed(&job("kind = \"poisson_mean\"\noutcome = \"y\"", "")), [true, true, true]);
-        assert_eq!(allowed(&job(linear, "")), [true, false, true]);
+        assert_eq!(allowed(&job(linear, "")), [true, true, true]);
         assert_eq!(allowed(&job(&format!("{linear}sd = 1.0"), "algorithm = \"penalty\"\n")), [true, true, true]);
         assert_eq!(
             allowed(&job("kind = \"gaussian_mixture\"\noutcome = \"y\"\nsd = 1.0", "algorithm = \"penalty\"\n")),

@@ -50,6 +50,32 @@ fn chains_may_be_forced_and_started() {
     assert_eq!(JobSpec::parse(&job(BAYES, "")).unwrap().releases(), ["table"]);
 }
 
+/// Only a job that imputes records releases these sums: no other algorithm may ask for them.
+#[test]
+fn regressions_without_a_family_release_sums_of_products() {
+    let (unit, centred) = ((-1.0, 1.0), (-0.5, 0.5));
+    for (model, ranges) in [
+        ("kind = \"logistic\"\noutcome = \"v\"\npredictors = [\"w\"]", vec![unit, (0.0, 1.0), centred, centred]),
+        ("kind = \"linear\"\noutcome = \"w\"\npredictors = [\"z\"]", vec![unit, (0.0, 1.0), unit, unit, (0.0, 1.0)]),
+    ] {
+        let text = job(model, "").replace("w = {", "z = { min = 0, max = 1 }\nw = {");
+        let spec = JobSpec::parse(&text).unwrap();
+        let built = spec.build_model();
+        assert_eq!(spec.releases(), ["statistic"]);
+        assert_eq!(built.statistic().unwrap().ranges(), ranges, "{model}");
+        assert!(built.exponential_family().is_none());
+        assert_eq!((spec.algorithm_protocol(), spec.longest_message().queries), (11, ranges.len()));
+        for other in ["penalty", "noisy-statistics"] {
+            let spec = JobSpec::parse(&text.replace("\"augmentation\"", &format!("\"{other}\""))).unwrap();
+            assert!(spec.build_model().statistic().is_none(), "{model} by {other}");
+        }
+        let family = JobSpec::parse(&text.replace("\"augmentation\"", "\"penalty-exp-family\"")).unwrap_err();
+        assert!(family.message.contains("no exponential family"), "{family}");
+    }
+    let known = "kind = \"linear\"\noutcome = \"w\"\npredictors = []\nsd = 1.0";
+    assert_eq!(JobSpec::parse(&job(known, "")).unwrap().algorithm_protocol(), 3, "an old job asks the same of a party");
+}
+
 #[test]
 fn keys_that_do_not_apply_are_refused_by_name() {
     let cases = [
@@ -60,11 +86,20 @@ fn keys_that_do_not_apply_are_refused_by_name() {
         (BAYES, "[sampler]\nstarts = []", "sampler.starts", "starting values are dispersed"),
         (BAYES, "[release]\nstages = \"auto\"", "release", "noisy-statistics"),
         ("kind = \"linear\"\noutcome = \"w\"\npredictors = [\"v\"]\nsd = 1.0", "", "algorithm", "jointly normal"),
-        ("kind = \"linear\"\noutcome = \"w\"\npredictors = []", "", "algorithm", "`sd` is known"),
+        ("kind = \"linear\"\noutcome = \"w\"\npredictors = []\npower = 0.5", "", "model.power", "leave it out"),
+        ("kind = \"logistic\"\noutcome = \"v\"\npredictors = [\"u\"]", "", "algorithm", "jointly normal"),
+        (
+            "kind = \"logistic\"\noutcome = \"v\"\npredictors = [\"w\"]\nincomplete_rows = true",
+            "",
+            "algorithm",
+            "number of usable rows",
+        ),
+        ("kind = \"logistic\"\noutcome = \"w\"\npredictors = [\"v\"]", "", "columns.w", "binary"),
+        ("kind = \"poisson\"\noutcome = \"w\"\npredictors = [\"w\"]", "", "model.predictors", "twice"),
+        ("kind = \"student_t\"\ndf = 4\noutcome = \"w\"\npredictors = []", "", "algorithm", "`linear` and `logistic`"),
         (BAYES, "[sampler]\nlocate_share = 0.1", "sampler.locate_share", "one release"),
         (BAYES, "[sampler]\nrecords_guess = 10", "sampler.records_guess", "imputed"),
         ("kind = \"bernoulli\"\noutcome = \"v\"\npower = 0.5", "", "model.power", "leave it out"),
-        ("kind = \"logistic\"\noutcome = \"v\"\npredictors = [\"w\"]", "", "algorithm", "law of its predictors"),
         ("kind = \"gaussian_mixture\"\noutcome = \"w\"\nsd = 1.0", "", "algorithm", "whole records"),
         ("kind = \"naive_bayes\"\noutcome = \"w\"\npredictors = [\"u\"]", "", "columns.w", "levels"),
         ("kind = \"naive_bayes\"\noutcome = \"c\"\npredictors = [\"w\"]", "", "columns.w", "feature `w`"),

@@ -25,8 +25,8 @@ impl ReleaseKind for Statistic {
         if unit != PrivacyUnit::row(Adjacency::Replace) {
             return Err(QueryError::Unit(unit));
         }
-        let family = model.exponential_family().ok_or(QueryError::Kind(kind))?;
-        let range = family.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
+        let statistic = model.statistic().ok_or(QueryError::Kind(kind))?;
+        let range = statistic.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
         let grid = StatisticGrid::new(range)?;
         let greatest = grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs());
         Ok(QueryTerms { grid: Some(grid), greatest, summed: greatest, ..QueryTerms::of(kind, grid.sensitivity()) })

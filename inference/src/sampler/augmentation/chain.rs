@@ -6,6 +6,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 
+use super::law::Complete;
 use super::records::LatentRecords;
 use super::{Conditional, Count, NoiseLaw, RecordLaw, Residuals};
 use crate::sampler::Target;
@@ -95,7 +96,9 @@ impl<L: RecordLaw, N: NoiseLaw> Sweep for Chain<L, N> {
             self.summary.iter_mut().zip(party.summary()).for_each(|(sum, part)| *sum += part);
         }
         let mut conditional = Conditional::new(&self.target, &self.steps, &mut self.rng);
-        let moved = law.step(&self.summary, &mut self.theta, &mut self.nuisance, &mut conditional);
+        let records: Vec<&[L::Value]> = self.parties.iter().map(LatentRecords::values).collect();
+        let complete = Complete { summary: &self.summary, records: &records };
+        let moved = law.step(&complete, &mut self.theta, &mut self.nuisance, &mut conditional);
         let (proposed, accepted) = self.decisions();
         Swept { theta: self.theta.clone(), moved, proposed: proposed - before.0, accepted: accepted - before.1 }
     }
@@ -106,6 +109,6 @@ impl<L: RecordLaw, N: NoiseLaw> Sweep for Chain<L, N> {
 
     fn shift_of_clamped(&self) -> Option<Vec<f64>> {
         let width = self.law.width();
-        self.law.shift_of_clamped(&mut self.parties.iter().flat_map(|party| party.records(width)))
+        self.law.shift_of_clamped(&self.theta, &mut self.parties.iter().flat_map(|party| party.records(width)))
     }
 }

@@ -6,8 +6,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::chain::{Chain, Start};
+use super::law::Complete;
 use super::line_law::{Line, LineLaw};
 use super::linear_law::LinearLaw;
+use super::logistic_law::LogisticLaw;
 use super::noise::GaussianNoise;
 use super::table_law::TableLaw;
 use super::{Conditional, Count, PartyRelease, RecordLaw, Release, Residuals, Sweep, normal};
@@ -61,12 +63,12 @@ pub(super) fn chains(
         ModelSpec::Bernoulli { .. } => line(Line::Bernoulli),
         ModelSpec::PoissonMean { outcome } => line(Line::Poisson(column(target, outcome)?)),
         ModelSpec::GaussianMean { outcome, sd } => line(Line::Gaussian { sd: sd / column(target, outcome)?.half_width() }),
-        ModelSpec::Regression(regression) => linear(target, regression, statistic, (noise, releases), &parties),
+        ModelSpec::Regression(regression) => self::regression(target, regression, statistic, (noise, releases), &parties),
         _ => Err(SamplerError::NoRecordLaw(spec.model.kind())),
     }
 }
 
-fn linear(
+fn regression(
     target: &Arc<Target>,
     regression: &Regression,
     statistic: &ReleasedStatistic,
@@ -74,19 +76,27 @@ fn linear(
     parties: &[Party],
 ) -> Result<Vec<Box<dyn Sweep>>, SamplerError> {
     let refused = || SamplerError::NoRecordLaw(target.spec.model.kind());
-    let Family::Linear { sd: Some(sd) } = regression.family else { return Err(refused()) };
-    let sd = sd / column(target, &regression.outcome)?.half_width();
-    let grids = &statistic.grids;
-    let law = LinearLaw::new(sd, regression.design.intercept, &target.spec.priors, grids);
-    let law = law.ok_or_else(refused)?;
+    let (grids, priors, intercept) = (&statistic.grids, &target.spec.priors, regression.design.intercept);
     let total = |(j, grid): (usize, &StatisticGrid)| {
         grid.step * releases.iter().filter_map(|release| release.answers.get(j)).map(|units| *units as f64).sum::<f64>()
     };
     let totals: Vec<f64> = grids.iter().enumerate().map(total).collect();
     let widest = grids.iter().map(|grid| grid.step).fold(0.0, f64::max);
     let noise_sd = widest * noise.units() as f64 * statistic.parties.sqrt();
-    let rough = law.rough(&totals, statistic.records, noise_sd);
-    Ok(build(target, law, scattered_starts(target, &rough), parties))
+    match regression.family {
+        Family::Linear { sd } => {
+            let half_width = column(target, &regression.outcome)?.half_width();
+            let law = LinearLaw::new(sd.map(|sd| sd / half_width), intercept, priors, grids).ok_or_else(refused)?;
+            let rough = law.rough(&totals, statistic.records, noise_sd);
+            Ok(build(target, law, scattered_starts(target, &rough), parties))
+        }
+        Family::Logistic => {
+            let law = LogisticLaw::new(priors.len(), intercept, grids).ok_or_else(refused)?;
+            let rough = law.rough(&totals, statistic.records, noise_sd);
+            Ok(build(target, law, scattered_starts(target, &rough), parties))
+        }
+        _ => Err(refused()),
+    }
 }
 
 fn column(target: &Target, name: &str) -> Result<ColumnSpec, SamplerError> {
@@ -123,7 +133,8 @@ fn at_prior<L: RecordLaw>(target: &Target, law: &L, id: u32) -> Start {
         let mut theta = target.space.theta_inside(&target.spec, &target.space.location);
         let mut rng = start_stream(target, id);
         let mut conditional = Conditional::new(target, &[], &mut rng);
-        law.step(&vec![0.0; law.summary()], &mut theta, &mut law.nuisance(), &mut conditional);
+        let none = Complete { summary: &vec![0.0; law.summary()], records: &[] };
+        law.step(&none, &mut theta, &mut law.nuisance(), &mut conditional);
         theta
     };
     Start { id, theta: target.spec.sampler.start.clone().unwrap_or_else(drawn), steps: Arc::from([]) }

@@ -62,45 +62,102 @@ fn of_tables(tables: &Tables, noise: f64, case: Case) -> Vec<f64> {
     squares
 }
 
-/// Returns the squared errors of a linear regression's coefficients, for known scatter. The components are the predictors'
-/// products, row after row, and then their products with the outcome.
+/// The error law of a regression's outcome, as far as its expected error depends on it.
+struct Scatter {
+    /// Expected change of the outcome per unit of the linear predictor.
+    slope: f64,
+    variance: f64,
+    /// True if the variance is a parameter, the last.
+    unknown: bool,
+}
+
+impl Scatter {
+    /// Returns the law at even odds of a binary outcome. An unknown variance is the largest that the outcome's bounds allow in the
+    /// best case. In the worse case its sd is the prior's centre, or a fifth of the best case if that is less. Returns `None` for
+    /// another family.
+    fn of(target: &Target, regression: &Regression, case: Case) -> Option<Self> {
+        let half_width = target.spec.columns.get(&regression.outcome).map_or(1.0, ColumnSpec::half_width);
+        let sd = match regression.family {
+            Family::Logistic => return Some(Self { slope: 0.25, variance: 0.25, unknown: false }),
+            Family::Linear { sd: Some(sd) } => sd / half_width,
+            Family::Linear { sd: None } => {
+                let most = target.spec.support.last()?.max.min(1.0);
+                let centre = target.spec.priors.last()?.location();
+                if case == Case::Best { most } else { centre.min(case.filled() * most).max(f64::MIN_POSITIVE) }
+            }
+            _ => return None,
+        };
+        Some(Self { slope: 1.0, variance: sd * sd, unknown: matches!(regression.family, Family::Linear { sd: None }) })
+    }
+}
+
+/// Noise variances of a regression's released products.
+struct ProductNoise {
+    /// Of the predictors' products. The intercept's square is the number of records and has none.
+    among: Matrix,
+    with_outcome: Vec<f64>,
+    /// Of the outcome's square, if it is released.
+    square: f64,
+}
+
+impl ProductNoise {
+    /// Reads the variances of the components: the predictors' products, row after row, then their products with the outcome, then the
+    /// square of an outcome with an unknown sd.
+    fn of(variances: &[f64], order: usize, intercept: bool) -> Self {
+        let mut components = variances.iter().copied();
+        let mut among = Matrix::zeros(order);
+        for (j, k) in (0..order).flat_map(|j| (j..order).map(move |k| (j, k))) {
+            let known = intercept && (j, k) == (0, 0);
+            let variance = if known { 0.0 } else { components.next().unwrap_or(0.0) };
+            among[(j, k)] = variance;
+            among[(k, j)] = variance;
+        }
+        let with_outcome = (0..order).map(|_| components.next().unwrap_or(0.0)).collect();
+        Self { among, with_outcome, square: components.next().unwrap_or(0.0) }
+    }
+
+    /// Returns the noise covariance of the products with the outcome, minus the coefficients times the noise of the predictors'
+    /// products.
+    fn of_equations(&self, beta: &[f64]) -> Matrix {
+        Matrix::from_fn(beta.len(), |a, c| {
+            if a != c {
+                return self.among[(a, c)] * beta[a] * beta[c];
+            }
+            let of_products: f64 = (0..beta.len()).map(|b| self.among[(a, b)] * beta[b] * beta[b]).sum();
+            self.with_outcome[a] + of_products
+        })
+    }
+
+    /// Returns the noise variance of the sum of squared residuals.
+    fn of_residual(&self, beta: &[f64]) -> f64 {
+        let pairs = (0..beta.len()).flat_map(|a| (a..beta.len()).map(move |b| (a, b)));
+        let twice = |a: usize, b: usize| if a == b { 1.0 } else { 2.0 };
+        let among: f64 = pairs.map(|(a, b)| self.among[(a, b)] * (twice(a, b) * beta[a] * beta[b]).powi(2)).sum();
+        let with_outcome: f64 = self.with_outcome.iter().zip(beta).map(|(noise, beta)| 4.0 * noise * beta * beta).sum();
+        self.square + with_outcome + among
+    }
+}
+
+/// Returns the squared errors of a regression's coefficients, for a known law of the error, and of an unknown sd for known
+/// coefficients.
 fn of_line(target: &Target, regression: &Regression, variances: &[f64], records: f64, case: Case) -> Vec<f64> {
-    let Family::Linear { sd: Some(sd) } = regression.family else { return vec![f64::INFINITY] };
-    let sigma = sd / target.spec.columns.get(&regression.outcome).map_or(1.0, ColumnSpec::half_width);
+    let Some(Scatter { slope, variance, unknown }) = Scatter::of(target, regression, case) else { return vec![f64::INFINITY] };
     let moments = predictor_moments(&regression.design, &target.spec.columns, case);
     let order = moments.order();
-    let beta = &target.space.location;
-    let mut components = variances.iter().copied();
-    let mut products = Matrix::zeros(order);
-    for (j, k) in (0..order).flat_map(|j| (j..order).map(move |k| (j, k))) {
-        // The intercept's square is the number of records.
-        let known = regression.design.intercept && (j, k) == (0, 0);
-        let variance = if known { 0.0 } else { components.next().unwrap_or(0.0) };
-        products[(j, k)] = variance;
-        products[(k, j)] = variance;
-    }
-    let with_outcome: Vec<f64> = components.collect();
-    // The noise of the products with the outcome, minus the coefficients times the noise of the predictors' products.
-    let spread = Matrix::from_fn(order, |a, c| {
-        let own = records * sigma * sigma * moments[(a, c)];
-        if a != c {
-            return own + products[(a, c)] * beta[a] * beta[c];
-        }
-        let of_products: f64 = (0..order).map(|b| products[(a, b)] * beta[b] * beta[b]).sum();
-        own + with_outcome.get(a).copied().unwrap_or(0.0) + of_products
-    });
+    let fitted: Vec<f64> = target.space.location[..order].iter().map(|beta| slope * beta).collect();
+    let noise = ProductNoise::of(variances, order, regression.design.intercept);
+    let spread = noise.of_equations(&fitted).plus(&moments, records * variance);
     let prior = Matrix::diagonal(&target.space.precision[..order]);
-    let slope = moments.scaled(records);
+    let slopes = moments.scaled(slope * records);
     let inverse = |matrix: &Matrix| matrix.cholesky().map(|factor| factor.inverse());
-    let with = inverse(&spread).and_then(|weight| inverse(&slope.times(&weight).times(&slope).plus(&prior, 1.0).symmetrised()));
-    let without = inverse(&slope.clone().scaled(1.0 / (sigma * sigma)).plus(&prior, 1.0));
-    match (with, without) {
-        (Some(with), Some(without)) => {
-            let pairs = with.diagonal_entries().into_iter().zip(without.diagonal_entries());
-            pairs.map(|(with, without)| (with / without - 1.0).max(0.0)).collect()
-        }
-        _ => vec![f64::INFINITY],
-    }
+    let with = inverse(&spread).and_then(|weight| inverse(&slopes.times(&weight).times(&slopes).plus(&prior, 1.0).symmetrised()));
+    let without = inverse(&slopes.clone().scaled(slope / variance).plus(&prior, 1.0));
+    let (Some(with), Some(without)) = (with, without) else { return vec![f64::INFINITY] };
+    let pairs = with.diagonal_entries().into_iter().zip(without.diagonal_entries());
+    let of_coefficients = pairs.map(|(with, without)| (with / without - 1.0).max(0.0));
+    // Relative to the variance of the sum of squared residuals itself, 2 n sigma^4.
+    let of_sd = unknown.then(|| 0.5 * noise.of_residual(&fitted) / (records * variance * variance));
+    of_coefficients.chain(of_sd).collect()
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
+use super::law::{Complete, RecordLaw};
 use super::variates::Poisson;
-use super::{Conditional, Move, RecordLaw, normal};
+use super::{Conditional, Move, normal};
 use conclave_common::model::{ExponentialFamily, Model};
 use conclave_common::parameter::Prior;
 use conclave_common::schema::ColumnSpec;
@@ -110,8 +111,8 @@ impl RecordLaw for LineLaw {
         summary[1] += record[0];
     }
 
-    fn step(&self, summary: &[f64], theta: &mut [f64], (): &mut (), conditional: &mut Conditional<'_>) -> bool {
-        let (n, sum) = (summary[0], summary[1]);
+    fn step(&self, complete: &Complete<'_, f64>, theta: &mut [f64], (): &mut (), conditional: &mut Conditional<'_>) -> bool {
+        let (n, sum) = (complete.summary[0], complete.summary[1]);
         match (&self.line, self.prior) {
             (Line::Bernoulli, Prior::Beta { a, b }) => conditional.beta(0, theta, (a + sum, b + n - sum)),
             // Flat within a box; draws outside the box are rejected.
@@ -124,7 +125,7 @@ impl RecordLaw for LineLaw {
                 let centre = (sum / (sd * sd) + mean * of_prior) / precision;
                 conditional.normal(0, theta, centre, precision.sqrt().recip())
             }
-            _ => conditional.walk(0..1, theta, |theta| self.log_likelihood(summary, theta)),
+            _ => conditional.walk(0..1, theta, |theta| self.log_likelihood(complete.summary, theta)),
         }
     }
 }

@@ -3,20 +3,24 @@
 //! Every party releases its statistic once, for the whole budget. All later steps are free of charge. Each chain imputes every
 //! party's records: it proposes `x_r* ~ f(. | theta)`, and accepts by the change of the release's likelihood,
 //! `log alpha = sum_j [2 (a_j - S_j) d_j - d_j²] / (2 s_j²)` for discrete Gaussian noise of scale s_j, released a_j, latent sum
-//! S_j and change d_j, all integers. It then draws theta given the records. The target is the exact posterior given the noisy
+//! S_j and change d_j, all integers. A law may propose a record that depends on the present one, too (Algorithm 2); the ratio then
+//! has the law's and the proposal's densities. The chain then draws theta given the records. The target is the exact posterior given the noisy
 //! release, including clamping and lattice.
 //!
-//! The acceptance rate, averaged over data and release at stationarity, is 1 − TV between the noise and the noise shifted by one
+//! The acceptance rate of proposals from the model, averaged over data and release at stationarity, is 1 − TV between the noise and the noise shifted by one
 //! record's change. It is at least `2 Phi(-mu / 2)` for a release of mu-GDP on a fine lattice.
 
 mod chain;
 mod conditional;
+mod covariate_law;
 mod ensemble;
 mod expected;
 mod law;
 mod line_law;
 mod linear_law;
+mod logistic_law;
 mod noise;
+mod products;
 mod records;
 mod release;
 mod state_machine;

@@ -60,7 +60,7 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         records
     }
 
-    /// Updates every record once, after births and deaths if the count is unknown, and sums up the records.
+    /// Updates every record once, and by a local proposal if the law has them, after births and deaths if the count is unknown, and sums up the records.
     pub(super) fn sweep(&mut self, law: &L, prepared: &L::Prepared) {
         if let Count::Unknown { start } = self.kind {
             for _ in 0..(start / 10).max(1) {
@@ -71,6 +71,7 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         let width = law.width();
         for at in 0..self.count {
             self.update(law, prepared, at);
+            self.nudge(law, prepared, at);
             law.add(&self.values[at * width..][..width], &mut self.summary);
         }
     }
@@ -85,6 +86,22 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         law.replacement(record, &self.proposal, &mut self.moves);
         self.proposed += 1;
         if accepts(self.residuals.log_ratio(&self.moves), &mut self.rng) {
+            self.residuals.apply(&self.moves);
+            record.copy_from_slice(&self.proposal);
+            self.accepted += 1;
+        }
+    }
+
+    /// Proposes to replace this record by one that depends on it, if the law has such proposals.
+    #[inline]
+    fn nudge(&mut self, law: &L, prepared: &L::Prepared, at: usize) {
+        let width = law.width();
+        let record = &mut self.values[at * width..][..width];
+        let Some(log_ratio) = law.propose(prepared, &mut self.rng, record, &mut self.proposal) else { return };
+        self.moves.clear();
+        law.replacement(record, &self.proposal, &mut self.moves);
+        self.proposed += 1;
+        if accepts(log_ratio + self.residuals.log_ratio(&self.moves), &mut self.rng) {
             self.residuals.apply(&self.moves);
             record.copy_from_slice(&self.proposal);
             self.accepted += 1;
@@ -157,6 +174,11 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
 
     pub(super) fn count(&self) -> usize {
         self.count
+    }
+
+    /// Returns the records' values, record after record.
+    pub(super) fn values(&self) -> &[L::Value] {
+        &self.values
     }
 
     /// Yields the records, of this number of values each.

@@ -6,8 +6,9 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
+use super::law::{Complete, RecordLaw};
 use super::variates::class;
-use super::{Conditional, Move, RecordLaw, beta};
+use super::{Conditional, Move, beta};
 
 /// Marks the missing cells of an unusable record, which has only one cell.
 const NONE: u32 = u32::MAX;
@@ -141,7 +142,14 @@ impl RecordLaw for TableLaw {
         }
     }
 
-    fn step(&self, summary: &[f64], theta: &mut [f64], unusable: &mut f64, conditional: &mut Conditional<'_>) -> bool {
+    fn step(
+        &self,
+        complete: &Complete<'_, u32>,
+        theta: &mut [f64],
+        unusable: &mut f64,
+        conditional: &mut Conditional<'_>,
+    ) -> bool {
+        let summary = complete.summary;
         let (of_classes, of_cells) = self.concentrations.split_at(self.classes);
         let counts: Vec<f64> = (0..self.classes).map(|class| self.of_class(class, summary)).collect();
         let mut moved = conditional.dirichlet(0..self.classes, theta, of_classes.iter().zip(&counts).map(|(a, n)| a + n));

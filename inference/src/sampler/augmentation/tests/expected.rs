@@ -61,3 +61,28 @@ fn a_line_errs_by_the_noise_of_its_products_with_the_outcome() {
     let of_mean_square = |square: f64| noise / (n * 0.09 * square);
     near(of(&spec).best, (0.5 * (of_mean_square(1.0) + of_mean_square(1.0 / 3.0))).sqrt());
 }
+
+/// Around coefficients of 0 a probability has the slope 1/4 and the variance 1/4. Four components of widths 2, 1, 1 and 1 share the
+/// budget: the sum of u, that of u², and those of the centred outcome.
+#[test]
+fn a_logistic_regression_errs_by_the_noise_of_its_centred_products() {
+    let spec = job("kind = \"logistic\"\npredictors = [\"u\"]", "y = { binary = true }\nu = { min = -1, max = 1 }");
+    let (mu, n) = scales(&spec);
+    let noise = 3.0 * (2.0 / mu) * (2.0 / mu);
+    let of_mean_square = |square: f64| noise / (n * 0.25 * square);
+    near(of(&spec).best, (0.5 * (of_mean_square(1.0) + of_mean_square(1.0 / 3.0))).sqrt());
+    assert!(of(&spec).worse > of(&spec).best);
+}
+
+/// The square of the outcome is a fifth component, of width 1; its noise over that of the sum of squared residuals is sigma's error.
+#[test]
+fn an_unknown_sigma_errs_by_the_noise_of_the_outcomes_square() {
+    let spec = job("kind = \"linear\"\npredictors = [\"u\"]", "y = { min = -1, max = 1 }\nu = { min = -1, max = 1 }");
+    let (mu, n) = scales(&spec);
+    let noise = |width: f64| 3.0 * 5.0 * (width / mu) * (width / mu);
+    let of_mean_square = |square: f64| noise(2.0) / (n * square);
+    // The outcome scatters over its bounds: sigma is 1, and the sum of squares has the variance 2 n.
+    let of_sigma = 0.5 * noise(1.0) / n;
+    near(of(&spec).best, ((of_mean_square(1.0) + of_mean_square(1.0 / 3.0) + of_sigma) / 3.0).sqrt());
+    assert!(of(&spec).worse > of(&spec).best);
+}

@@ -1,5 +1,6 @@
 //! Figures 1a, 1b, 2 and S1 of Ju et al. (2022): one data set, held fixed, and many Laplace releases of it at each epsilon. Prints
-//! each chain's posterior means, its mean acceptance and its least acceptance in a sweep, for `bench/ju_figures.py`.
+//! each chain's posterior means, its mean acceptance and its least acceptance in a sweep, for `bench/ju_figures.py`. The same for a
+//! logistic regression, with proposals of records from the model alone and with local ones beside them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,10 +10,13 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::fixtures::{replicates, seeded};
-use super::{ju_counts, ju_linear};
+use super::{ju_counts, ju_linear, ju_logistic};
+use crate::diagnostics::summarise;
 use crate::sampler::augmentation::chain::Sweep;
 
 const EPSILONS: [f64; 5] = [0.1, 0.3, 1.0, 3.0, 10.0];
+/// The same, and two at which the noise is small.
+const WITH_LITTLE_NOISE: [f64; 7] = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 /// Seed of the data sets.
 const DATA: u64 = 4_000_000;
 
@@ -23,31 +27,44 @@ struct Run {
     acceptance: f64,
     /// The least such share of a sweep.
     least: f64,
+    /// The least effective sample size of a parameter, of 1,000 sweeps.
+    ess: f64,
 }
 
 impl Run {
     /// Sweeps a chain, of whose parameters the first `parameters` are summarised.
     fn of(mut chain: impl Sweep, parameters: usize, sweeps: usize) -> Self {
-        let (mut sums, mut accepted, mut proposed, mut least) = (vec![0.0; parameters], 0, 0, 1.0_f64);
+        let (mut kept, mut accepted, mut proposed, mut least) = (vec![Vec::new(); parameters], 0, 0, 1.0_f64);
         for sweep in 0..sweeps {
             let swept = chain.sweep();
             (accepted, proposed) = (accepted + swept.accepted, proposed + swept.proposed);
             least = least.min(swept.accepted as f64 / swept.proposed as f64);
             if sweep >= sweeps / 2 {
-                sums.iter_mut().zip(&swept.theta).for_each(|(sum, x)| *sum += x);
+                kept.iter_mut().zip(&swept.theta).for_each(|(kept, x)| kept.push(*x));
             }
         }
-        let kept = (sweeps - sweeps / 2) as f64;
-        Self { means: sums.iter().map(|sum| sum / kept).collect(), acceptance: accepted as f64 / proposed as f64, least }
+        let summaries: Vec<_> = kept.iter().map(|draws| summarise(&[draws])).collect();
+        let ess = summaries.iter().map(|summary| summary.ess_bulk).fold(f64::INFINITY, f64::min);
+        Self {
+            means: summaries.iter().map(|summary| summary.mean).collect(),
+            acceptance: accepted as f64 / proposed as f64,
+            least,
+            ess: 1e3 * ess / kept[0].len() as f64,
+        }
     }
 
     fn to_json(&self) -> Value {
-        json!({ "means": self.means, "acceptance": self.acceptance, "least": self.least })
+        json!({ "means": self.means, "acceptance": self.acceptance, "least": self.least, "ess": self.ess })
     }
 }
 
-/// Prints the runs on `releases` releases at each epsilon, and returns them.
-fn figure(name: &str, records: &Value, releases: u64, run: impl Fn(f64, u64) -> Run + Sync) -> Vec<(f64, Vec<Run>)> {
+/// Prints the runs on `releases` releases at each of these epsilons, and returns them.
+fn figure(
+    (name, epsilons): (&str, &[f64]),
+    records: &Value,
+    releases: u64,
+    run: impl Fn(f64, u64) -> Run + Sync,
+) -> Vec<(f64, Vec<Run>)> {
     let at = |(place, epsilon): (u64, &f64)| {
         let seed = |release| DATA + 1 + 10_000 * place + release;
         let runs: Vec<Run> = (0..releases).into_par_iter().map(|release| run(*epsilon, seed(release))).collect();
@@ -55,12 +72,12 @@ fn figure(name: &str, records: &Value, releases: u64, run: impl Fn(f64, u64) -> 
         println!("figure {}", json!({ "model": name, "epsilon": epsilon, "records": records, "runs": printed }));
         (*epsilon, runs)
     };
-    (0..).zip(&EPSILONS).map(at).collect()
+    (0..).zip(epsilons).map(at).collect()
 }
 
 fn log_linear(releases: u64, sweeps: usize) -> Vec<(f64, Vec<Run>)> {
     let (target, records) = (Arc::new(ju_counts::target()), ju_counts::records(&mut seeded(DATA)));
-    figure("log-linear", &json!(records), releases, |epsilon, seed| {
+    figure(("log-linear", &EPSILONS), &json!(records), releases, |epsilon, seed| {
         Run::of(ju_counts::laplace_chain(&target, epsilon, &records, seed), 5, sweeps)
     })
 }
@@ -68,9 +85,31 @@ fn log_linear(releases: u64, sweeps: usize) -> Vec<(f64, Vec<Run>)> {
 fn linear(releases: u64, sweeps: usize) -> Vec<(f64, Vec<Run>)> {
     let target = Arc::new(ju_linear::target());
     let records = ju_linear::records(&target, &mut seeded(DATA));
-    figure("linear", &json!(records), releases, |epsilon, seed| {
+    figure(("linear", &EPSILONS), &json!(records), releases, |epsilon, seed| {
         Run::of(ju_linear::laplace_chain(&target, epsilon, &records, seed), 3, sweeps)
     })
+}
+
+/// Returns the runs by proposals from the model alone, and those with local proposals, whose acceptance is that of both kinds
+/// together.
+fn logistic(releases: u64, sweeps: usize) -> [Vec<(f64, Vec<Run>)>; 2] {
+    let target = Arc::new(ju_logistic::target());
+    let records = ju_logistic::records(&target, &mut seeded(DATA));
+    [("logistic", false), ("logistic, local", true)].map(|(name, local)| {
+        figure((name, &WITH_LITTLE_NOISE), &json!(records), releases, |epsilon, seed| {
+            Run::of(ju_logistic::laplace_chain(&target, epsilon, &records, seed, local), 3, sweeps)
+        })
+    })
+}
+
+/// A local proposal is accepted more often than one from the model, and the more so the smaller the noise is: of both kinds together
+/// the share is that much larger.
+fn check_local([model, both]: &[Vec<(f64, Vec<Run>)>; 2]) {
+    check(model);
+    let mean = |runs: &[Run]| runs.iter().map(|run| run.acceptance).sum::<f64>() / runs.len() as f64;
+    let gains: Vec<f64> = model.iter().zip(both).map(|((_, model), (_, both))| 2.0 * (mean(both) - mean(model))).collect();
+    println!("local acceptance less the model's: {gains:.3?}");
+    assert!(gains[3] > 0.05 && gains[4] > 0.15, "{gains:?}");
 }
 
 /// Proposition 3.1 bounds the acceptance of every record, so also the share of any sweep: it is at least `e^-epsilon` on average
@@ -87,6 +126,7 @@ fn check(runs: &[(f64, Vec<Run>)]) {
 fn acceptance_lies_above_the_papers_bound() {
     check(&log_linear(4, 200));
     check(&linear(4, 200));
+    check_local(&logistic(4, 200));
 }
 
 #[test]
@@ -99,4 +139,10 @@ fn figures_of_the_log_linear_model() {
 #[ignore = "heavy: 500 chains"]
 fn figures_of_the_linear_model() {
     check(&linear(replicates(100), 10_000));
+}
+
+#[test]
+#[ignore = "heavy: 1,400 chains"]
+fn figures_of_the_logistic_model() {
+    check_local(&logistic(replicates(100), 10_000));
 }

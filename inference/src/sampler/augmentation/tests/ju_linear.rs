@@ -51,7 +51,7 @@ fn law(target: &Target) -> LinearLaw {
     assert_eq!(grids.len(), 9);
     let (mean, covariance) = (vec![0.090_01, -0.117_33], Matrix::identity(2).scaled(0.01));
     let sd = std::f64::consts::SQRT_2 / BOUND;
-    LinearLaw::new(sd, true, &target.spec.priors, &grids).unwrap().with_covariates(mean, covariance)
+    LinearLaw::new(Some(sd), true, &target.spec.priors, &grids).unwrap().with_covariates(mean, covariance)
 }
 
 /// Returns the scale of the paper's Laplace noise, whose sensitivity is 13.

@@ -3,9 +3,13 @@
 mod calibration;
 mod exact_posteriors;
 mod fixtures;
+mod importance;
 mod ju_counts;
 mod ju_figures;
 mod ju_linear;
 mod ju_log_linear;
+mod ju_logistic;
 mod linear;
+mod logistic;
+mod ranks;
 mod state_machine;
