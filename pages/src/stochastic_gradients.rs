@@ -44,6 +44,25 @@ pub(crate) fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
         ("Stein", stein),
         ("box", format!("{turned} of the steps led out of it and were turned back")),
     ];
+    let decay = &of["decay"];
+    if decay.is_object() {
+        let [a, b, gamma, first, last] = ["a", "b", "gamma", "first", "last"].map(|key| number(&decay[key]));
+        let sentence = format!(
+            "eta = {a} ({b} + t)^-{gamma}: {first} in the first step, {last} in the last one; a draw is kept for each stretch of time of the \
+             last warm-up step"
+        );
+        words.push(("decrease", sentence));
+    }
+    let start = &of["start"];
+    if start.is_object() {
+        let [candidates, power, range, mu] = ["candidates", "power", "range", "mu"].map(|key| number(&start[key]));
+        let sentence = format!(
+            "all chains started at one posterior sample among {candidates} candidates, with likelihood and prior to the power {power}: range \
+             {range}, mu {mu}, {} of the budget",
+            percentage(&start["budget_share"])
+        );
+        words.push(("start", sentence));
+    }
     if !of["kinetic"].is_null() {
         words.push(("momenta", format!("mean square relative to its value under correct noise, minus 1: {kinetic}")));
     }
@@ -94,7 +113,17 @@ mod tests {
         ] {
             assert!(words.contains(part), "{part}: {words}");
         }
-        assert!(!words.contains("momenta") && !words.contains("sweeps"));
+        assert!(!words.contains("momenta") && !words.contains("sweeps") && !words.contains("start"));
+        let mut more = of.clone();
+        more["stochastic_gradients"]["start"] =
+            json!({"candidates": 512, "power": 0.25, "range": 0.5, "mu": 0.31, "budget_share": 0.4});
+        more["stochastic_gradients"]["decay"] = json!({"a": 0.4, "b": 3.0, "gamma": 0.5, "first": 0.2, "last": 0.01});
+        let words = diagnostics(&more).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
+        for part in
+            ["among 512 candidates", "to the power 0.25", "40% of the budget", "eta = 0.4 (3 + t)^-0.5: 0.2 in the first step"]
+        {
+            assert!(words.contains(part), "{part}: {words}");
+        }
         let mut polished = of;
         polished["stochastic_gradients"]["polish"] =
             json!({"sweeps": 40, "steps": 210, "budget_share": 0.02, "planned_ess": 5.2, "acceptance_rate": 0.37});

@@ -23,6 +23,10 @@ pub(super) fn guarantee(material: &Material<'_>) -> String {
     let spent = spent + &extends.unwrap_or_default();
     let mechanism = match spec.algorithm {
         Algorithm::Ops => "Each release is a draw by the exponential mechanism, made by the owner",
+        _ if spec.start_share().is_some() => {
+            "Each release is a bounded sum over one owner’s records with discrete Gaussian noise that the owner drew, except the draw at which the chains \
+             start, which the owner made by the exponential mechanism"
+        }
         _ => "Each release is a bounded sum over one owner’s records with discrete Gaussian noise that the owner drew",
     };
     format!(

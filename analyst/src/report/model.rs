@@ -26,6 +26,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (folded_if_many(count, "The model in words, and its parties", facts(&said)))
         (folded_if_many(count, "The formula", html! { div.formula { (formula(&spec.model)) } }))
         @if spec.power != 1.0 { p { "The likelihood is raised to the power " (plain(spec.power)) "." } }
+        @if spec.power_prior { p { "So are the priors: those below are raised." } }
         @if spec.exposure_fixed { p { "The job states that the exposure was fixed by design." } }
         @if spec.incomplete_rows { p { "Rows with a missing or unusable value are inert: they are counted and contribute zero." } }
         p { "Numeric columns are clamped to their public bounds and coded to [−1, 1] between them; the formula and the priors refer to the "

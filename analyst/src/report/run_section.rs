@@ -141,7 +141,8 @@ fn algorithm(spec: &JobSpec) -> String {
         );
     }
     if spec.algorithm.is_unadjusted() {
-        return format!("{}, driven by released gradients, without a test", spec.algorithm.as_str());
+        let start = if spec.start_share().is_some() { ", started at one draw by the exponential mechanism" } else { "" };
+        return format!("{}, driven by released gradients, without a test{start}", spec.algorithm.as_str());
     }
     if !spec.algorithm.proposes() {
         return spec.algorithm.as_str().to_owned();

@@ -49,6 +49,11 @@ impl Extension<'_> {
                            with algorithm = \"penalty\" whose chains start where this one ended (sampler.starts)";
             return Err(JobError::new("sampler.polish", message));
         }
+        if old.sampler.stochastic.decay.is_some() {
+            let message = "a run of decreasing steps can't be extended: its extension would begin with long steps again: submit the job again with \
+                           more draws, or without decay";
+            return Err(JobError::new("sampler.decay", message));
+        }
         if old.sites.is_some() {
             let message = "a job with parameters by party makes its draws from what was released once, and no chain continues them: submit it again \
                            with a larger budget";
@@ -85,8 +90,9 @@ impl Extension<'_> {
         file.insert("extends".to_owned(), self.job.into());
         let starts = states.iter().map(|state| Value::Table(by_name(state))).collect();
         let sampler = table(&mut file, "sampler")?;
-        sampler.remove("start");
-        sampler.remove("locate");
+        // Chains that began at a posterior sample continue without another.
+        let of_the_start = ["start_share", "candidates"].into_iter().filter(|_| old.start_share().is_some());
+        ["start", "locate"].into_iter().chain(of_the_start).for_each(|key| drop(sampler.remove(key)));
         sampler.insert("starts".to_owned(), Value::Array(starts));
         if old.plans_chains() {
             sampler.insert("chains".to_owned(), whole("sampler.chains", states.len() as u64)?);

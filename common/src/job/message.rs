@@ -78,7 +78,7 @@ impl JobSpec {
             // The two ratios of a search's step.
             messages.push((2, 2 * d));
         }
-        if asks(QueryKind::Choice { candidates: 2 }) {
+        if self.asks(QueryKind::Choice { candidates: 2 }) {
             messages.push((1, d + self.sampler.ops.candidates as usize * (d + 1)));
         }
         if asks(QueryKind::Statistic { component: 0 }) {
@@ -113,7 +113,7 @@ impl JobSpec {
             other.longest_message().fits()
         };
         let candidates = self.sampler.ops.candidates;
-        if self.algorithm.asks(QueryKind::Choice { candidates }) {
+        if self.asks(QueryKind::Choice { candidates }) {
             let fits = |count: u32| with(&|spec: &mut Self| spec.sampler.ops.candidates = count);
             if let Some(most) = largest(candidates, fits) {
                 return Err(JobError::new("sampler.candidates", format!("{found}: write at most {most} candidates")));

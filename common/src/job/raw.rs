@@ -73,6 +73,7 @@ crate::settings! {
         tau1: Option<f64> => within(MOST_CONSTANT.recip()..=MOST_CONSTANT),
         tau2: Option<f64> => within(MOST_CONSTANT.recip()..=MOST_CONSTANT),
         power: f64 = 1.0 => within(LEAST_POWER..=1.0),
+        power_prior: bool = false,
         incomplete_rows: bool = false,
         df: Option<f64> => within(0.5..=1e6),
         offset: Option<String>,
@@ -96,13 +97,15 @@ crate::settings! {
         seed: u64 = 1,
         locate: Option<Locate> => one_of(&[("ratios", Locate::Ratios), ("gradients", Locate::Gradients)]),
         locate_share: Option<f64> => within(0.0..1.0),
-        start: Option<BTreeMap<String, f64>>,
+        start: Option<RawStart>,
+        start_share: Option<f64> => within((Excluded(0.0), Excluded(1.0))),
         starts: Option<Vec<BTreeMap<String, f64>>>,
         records_guess: Option<u64> => within(1..=MOST_RECORDS),
         force: bool = false,
         until: Option<RawUntil>,
         step: Option<f64>,
         friction: Option<f64>,
+        decay: Option<f64> => within((Excluded(0.0), Included(1.0))),
         test: Option<HmcTest> => one_of(&HmcTest::ALL.map(|test| (test.as_str(), test))),
         /// Kicks of a trajectory without friction.
         refresh: Option<u32> => within(1..=1000),
@@ -135,6 +138,25 @@ impl Setting for RawRadius {
             return each_named(positive)(value).map(Self::Each);
         }
         Ok(auto_or("a number or a table of numbers", positive)(value)?.map_or(Self::Auto, Self::One))
+    }
+}
+
+/// `start`: values, or the algorithm that draws them.
+pub(super) enum RawStart {
+    Values(BTreeMap<String, f64>),
+    /// A posterior sample.
+    Ops,
+}
+
+impl Setting for RawStart {
+    fn read(value: &Value) -> Result<Self, Fault> {
+        if value.is_table() {
+            return BTreeMap::read(value).map(Self::Values);
+        }
+        match value.as_str() {
+            Some("ops") => Ok(Self::Ops),
+            _ => Err(Fault::of("must be a table of a value for each parameter, or \"ops\"")),
+        }
     }
 }
 

@@ -72,16 +72,21 @@ pub struct StochasticSpec {
     pub step: Option<f64>,
     /// a, friction in units of 1 over time.
     pub friction: Option<f64>,
+    /// gamma of steps that decrease as `eta_t = a (b + t)^(-gamma)`, in (0, 1]; `None` for constant steps.
+    pub decay: Option<f64>,
     /// Steps of each chain before its retained draws.
     pub warmup: Option<u64>,
     /// Share of the job's budget (as mu²) for finding starting values and step settings.
     pub locate_share: Option<f64>,
+    /// Share of the job's budget (as mu²) that the posterior sample may cost at which all chains start; `None` if they start near
+    /// the search's result or at stated values.
+    pub start_share: Option<f64>,
     /// m: sweeps of the guided penalty walk from each chain's last state, with one proposal per coordinate. If positive, the
     /// draws are those of the sweeps.
     pub polish: u64,
 }
 
-/// `[sampler]` of `ops`.
+/// `[sampler]` of `ops`, and of chains that start at a posterior sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OpsSpec {
     /// M: the number of candidates of each draw.

@@ -33,6 +33,8 @@ pub struct JobSpec {
     pub model: ModelSpec,
     /// The power on its likelihood, in (0, 1]; 1 leaves it unchanged.
     pub power: f64,
+    /// True if the job's priors were raised to the same power; `priors` holds the raised ones.
+    pub power_prior: bool,
     /// Whether records with unusual predictors or residuals count less.
     pub weights: Weights,
     /// True if the exposure or offset of a count is declared to be fixed by design, so that it does not depend on the outcome.
@@ -212,6 +214,13 @@ impl JobSpec {
         self.algorithm.is_unadjusted() && self.sampler.stochastic.polish > 0
     }
 
+    /// Returns the largest share of the budget (as mu²) for the posterior sample at which the job's chains start; `None` if they
+    /// start elsewhere.
+    #[must_use]
+    pub fn start_share(&self) -> Option<f64> {
+        self.sampler.stochastic.start_share.filter(|_| self.algorithm.is_unadjusted())
+    }
+
     /// Returns the number of draws per chain that the job requests: those of the sweeps, if the chains end in sweeps.
     #[must_use]
     pub fn draws_asked(&self) -> u64 {
@@ -238,6 +247,7 @@ impl JobSpec {
         let of_a_step = match kind {
             QueryKind::Ratio if self.runs_dp_hmc() || self.is_polished() => return true,
             QueryKind::Remainder { .. } => self.sampler.hmc.test == HmcTest::Remainder,
+            QueryKind::Choice { .. } => !self.algorithm.is_unadjusted() || self.start_share().is_some(),
             _ => true,
         };
         let sampled = !(kind.is_sampled() || kind == QueryKind::SecondMoment) || self.privacy.blocks.is_some();

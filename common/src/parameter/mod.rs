@@ -2,6 +2,7 @@
 
 mod constraint;
 mod family;
+mod power;
 mod prior;
 mod prior_parse;
 #[cfg(test)]

@@ -4,8 +4,8 @@ use super::contribution::contribution;
 use super::error::QueryError;
 use crate::job::JobSpec;
 use crate::model::Model;
-use conclave_privacy::accounting::PrivacyUnit;
-use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::accounting::{Honest, PrivacyFilter, PrivacyUnit, units_under_noise};
+use conclave_privacy::mechanism::{MAX_SENSITIVITY, NoiseScale, QueryKind, Sensitivity};
 use conclave_privacy::pass::Step;
 
 /// The candidates of a query, decoded from its numbers: theta_m of all candidates, one after the other, then one integer each,
@@ -52,6 +52,24 @@ impl<'a> Candidates<'a> {
     /// # Errors
     /// [`QueryError::Outside`] for a candidate outside the parameter box; otherwise as [`contribution`].
     pub(super) fn sensitivity(&self, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Sensitivity, QueryError> {
+        let most = self.widest(model, spec, unit)?;
+        Ok(most_of_a_start(spec, unit).map_or(most, |limit| most.min(limit)))
+    }
+
+    /// Returns the power of the likelihood in the log weights: 1 where the choice is a draw of the job. For the draw at which chains
+    /// start it is `min(1, limit / sensitivity)`, with which the draw costs no more than its share of the budget (Wang, Fienberg &
+    /// Smola 2015, Algorithms 1 and 3).
+    ///
+    /// # Errors
+    /// As [`Self::sensitivity`].
+    pub fn power(&self, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<f64, QueryError> {
+        let Some(limit) = most_of_a_start(spec, unit) else { return Ok(1.0) };
+        Ok((limit.units() as f64 / self.widest(model, spec, unit)?.units() as f64).min(1.0))
+    }
+
+    /// Returns the largest contribution of one unit of privacy to any candidate's log weight at power 1. Errors: as
+    /// [`Self::sensitivity`].
+    fn widest(&self, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Sensitivity, QueryError> {
         let mut most = Sensitivity::from_units(1)?;
         for to in &self.points {
             if !spec.in_support(to) {
@@ -74,12 +92,34 @@ impl<'a> Candidates<'a> {
         unit: PrivacyUnit,
         charged: Sensitivity,
     ) -> Result<Vec<Step<'a>>, QueryError> {
+        let power = self.power(model, spec, unit)?;
         let step = |to: &&'a [f64]| {
             let part = contribution(model, &spec.privacy, unit, self.from, to)?;
-            Ok(Step { centre: part.centre, ..Step::new(self.from, to, part.sensitivity.min(charged)) })
+            let clamp = match power < 1.0 {
+                true => Sensitivity::from_units(((power * part.sensitivity.units() as f64).ceil() as u64).max(1))?,
+                false => part.sensitivity,
+            };
+            Ok(Step { centre: power * part.centre, power, ..Step::new(self.from, to, clamp.min(charged)) })
         };
         self.points.iter().map(step).collect()
     }
+}
+
+/// Returns the largest sensitivity whose charge is within the share of the budget for the draw at which a job's chains start; `None`
+/// for a job whose choices are its draws, each at the price of its candidates. At least one lattice unit.
+fn most_of_a_start(spec: &JobSpec, unit: PrivacyUnit) -> Option<Sensitivity> {
+    let share = spec.start_share()?;
+    let limit = PrivacyFilter::new(&spec.privacy.budget.of(unit)).map_or(0, |filter| filter.limit_units());
+    let most = ((share * limit as f64) as u64).min(units_under_noise(spec.privacy.noise_multiplier));
+    // A charge does not depend on the number of candidates.
+    let (kind, noise) = (QueryKind::Choice { candidates: 2 }, (NoiseScale::OF_A_CHOICE, Honest::ALONE));
+    let affordable = |sensitivity| unit.charge_of_kind(kind, sensitivity, noise).is_ok_and(|units| units <= most);
+    let (mut under, mut over) = (1, MAX_SENSITIVITY);
+    while over - under > 1 {
+        let middle = under + (over - under) / 2;
+        if Sensitivity::from_units(middle).is_ok_and(affordable) { under = middle } else { over = middle }
+    }
+    Sensitivity::from_units(under).ok()
 }
 
 #[cfg(test)]
@@ -151,5 +191,41 @@ mod tests {
         assert_eq!(vector, Err(QueryError::Vector(kind)));
         let ratio = QueryTerms::new(model.as_ref(), &auto, unit, QueryKind::Ratio, (&from, &points[0]));
         assert!(ratio.is_ok(), "a search goes first");
+    }
+
+    /// The draw at which chains start costs its share of the budget at most: where its range is larger, every log ratio has the same
+    /// power, and no candidate's clamp exceeds the charge.
+    #[test]
+    fn a_start_costs_its_share_at_most() {
+        let of = |more: &str| {
+            let text = format!(
+                "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"sgld\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]\n\
+                 [columns]\ny = {{ binary = true }}\nx = {{ min = 0, max = 9 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n[sampler]\nstart = \"ops\"\n{more}"
+            );
+            JobSpec::parse(&text).unwrap()
+        };
+        let (from, kind) = ([0.0, 0.0], QueryKind::Choice { candidates: 2 });
+        for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap()] {
+            for (share, at, tempered) in [(0.5, 1e-3, false), (0.5, 1.0, true), (0.1, 1.0, true)] {
+                let spec = of(&format!("start_share = {share}\n"));
+                let model = spec.build_model();
+                let numbers = Candidates::numbers(&[vec![at, 0.0], vec![0.0, -0.3 * at]], &[0.0; 2]);
+                let candidates = Candidates::new(2, &from, &numbers).unwrap();
+                let terms = QueryTerms::new(model.as_ref(), &spec, unit, kind, (&from, &numbers)).unwrap();
+                let power = candidates.power(model.as_ref(), &spec, unit).unwrap();
+                let limit = PrivacyFilter::new(&spec.privacy.budget.of(unit)).unwrap().limit_units() as f64;
+                let charge =
+                    unit.charge_of_kind(kind, terms.sensitivity(), (NoiseScale::OF_A_CHOICE, Honest::ALONE)).unwrap() as f64;
+                assert_eq!(power < 1.0, tempered, "{power}");
+                assert!(charge <= share * limit && (!tempered || charge > 0.999 * share * limit), "{charge} of {limit}");
+                let steps = candidates.steps(model.as_ref(), &spec, unit, terms.sensitivity()).unwrap();
+                for step in steps {
+                    let part = contribution(model.as_ref(), &spec.privacy, unit, step.from, step.to).unwrap();
+                    assert_eq!((step.power, step.centre), (power, power * part.centre));
+                    let clamp = step.clamp.units() as f64 / part.sensitivity.units() as f64;
+                    assert!(step.clamp <= terms.sensitivity() && (clamp / power - 1.0).abs() < 1e-6, "{clamp} {power}");
+                }
+            }
+        }
     }
 }

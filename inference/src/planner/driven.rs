@@ -4,7 +4,7 @@ use super::outcome::{Counts, ParameterPlan, Plan, PlanError, zcdp_units};
 use super::samples;
 use super::stand_in::{Guess, StandIn};
 use crate::sampler;
-use crate::sampler::{Foreseen, acceptance};
+use crate::sampler::{Foreseen, StartingDraw, acceptance};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
@@ -20,7 +20,8 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let spec = &*sampler::settled(spec, &parties);
     let (mean, precision) = stand_in.moments();
     let seen = (sampler::engine(spec.algorithm).foresee)(spec, &parties, mean, precision)?;
-    let Foreseen { search, search_share, warmup, draws, step_share, acceptance, polish, .. } = seen;
+    let Foreseen { search, search_share, warmup, draws, step_share, acceptance, polish, start, .. } = seen;
+    let (search, search_share) = start.map_or((search, search_share), |start| (search + 1, search_share + start.budget_share));
     // Steps that yield no draw are all paid before the first step that does.
     let (sweep_draws, sweep_share) = polish.map_or((0, 0.0), |polish| (polish.draws, polish.share));
     let kept_share = if polish.is_some() { sweep_share } else { draws as f64 * step_share };
@@ -45,14 +46,28 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         acceptance_small_steps: acceptance::expected_acceptance(0.0, 0.0),
         ess: ess.collect(),
         iterations: search + of_a_step * (warmup + draws) + sweep_draws,
-        draws: if polish.is_some() { sweep_draws } else { draws },
+        draws: if polish.is_some() { sweep_draws } else { seen.kept },
         stopped_by: if polish.is_none() && draws < spec.sampler.draws { "budget" } else { "draws" },
         budget_share: (search_share + before as f64 * step_share + kept_share).min(1.0),
         warmup_share: (search_share + before as f64 * step_share).min(1.0),
         advice: Vec::new(),
     };
-    plan.advice = advice(&plan).into_iter().chain(samples::advice(spec)).collect();
+    let mu_of_a_step = mu_squared((step_share * limit as f64) as u64).sqrt();
+    let start = start.map(|start| prices(start, mu_of_a_step, step_share));
+    plan.advice = start.into_iter().chain(advice(&plan)).chain(samples::advice(spec)).collect();
     Ok(plan)
+}
+
+/// States the prices of the posterior sample at which chains start, and of a step.
+fn prices(start: StartingDraw, mu_of_a_step: f64, step_share: f64) -> String {
+    let StartingDraw { mu, budget_share, power, range, .. } = start;
+    let raised = if power < 1.0 { format!(", with likelihood and prior to the power {power:.3}") } else { String::new() };
+    format!(
+        "two kinds of release: the posterior sample at which the chains start has a range of {range:.3}{raised} and costs mu = {mu:.4}, {:.1}% of \
+         the budget; a step of all chains costs mu = {mu_of_a_step:.4}, {:.3}% of it",
+        100.0 * budget_share,
+        100.0 * step_share
+    )
 }
 
 fn advice(plan: &Plan) -> Vec<String> {

@@ -6,8 +6,8 @@ use super::gradient_search::locate_share;
 use super::penalty::Penalty;
 use super::stochastic_gradients::Polish;
 use super::{
-    Allotment, Forecast, Found, GradientSearch, Inference, LEAST_PLANNED, Means, Messages, Next, Polished, RatioWalk, RunReport,
-    Sampler, SamplerError, Target, Totals,
+    Allotment, Forecast, Found, GradientSearch, Inference, LEAST_PLANNED, Located, Means, Messages, Next, Polished, RatioWalk,
+    RunReport, Sampler, SamplerError, Start, Target, Totals,
 };
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
@@ -86,11 +86,20 @@ pub(super) trait Walk: Send + Sized {
     fn warnings(&self, target: &Target, polish: Option<Polished>) -> Vec<String>;
 }
 
-/// The sampler: a search, the chains, and the sweeps.
+/// A pending posterior sample, at which the chains are to start after a search.
+struct Drawing {
+    start: Start,
+    search: Box<GradientSearch>,
+    found: Found,
+}
+
+/// The sampler: a search, a posterior sample if the chains start at one, the chains, and the sweeps.
 pub(super) struct Driven<W> {
     means: Means,
     /// The search, until it has ended.
     search: Option<Box<GradientSearch>>,
+    /// The posterior sample at which the chains start, while it is asked for.
+    drawing: Option<Box<Drawing>>,
     /// Set if the ended search shows that the budget allows too few draws: the forecast, and the search.
     few: Option<(Forecast, Box<GradientSearch>)>,
     /// The report on draws from the search's releases, if the run ended with it.
@@ -112,6 +121,7 @@ impl<W: Walk> Driven<W> {
         let mut budget = Allotment::new(spec, parties)?;
         Ok(Self {
             search: Some(W::search(&target, parties, &mut budget)?.into()),
+            drawing: None,
             few: None,
             learnt: None,
             walk: None,
@@ -120,7 +130,7 @@ impl<W: Walk> Driven<W> {
             enough: Enough::new(spec),
             accepted: (0, 0),
             draws: Vec::new(),
-            means: Means { target, budget, parties: parties.to_vec() },
+            means: Means { target, budget, parties: parties.to_vec(), start: None },
         })
     }
 
@@ -160,6 +170,17 @@ impl<W: Walk> Driven<W> {
         Ok(polish.walk_mut())
     }
 
+    /// Continues after a search: asks for the posterior sample at which the chains start, or starts them.
+    fn located(&mut self, search: Box<GradientSearch>, found: Found) -> Result<(), SamplerError> {
+        let Means { target, budget, parties, .. } = &mut self.means;
+        if target.spec.start_share().is_none() {
+            return self.start(search, found);
+        }
+        let start = Start::planned(target, parties, Located::of(&found), budget)?;
+        self.drawing = Some(Box::new(Drawing { start, search, found }));
+        Ok(())
+    }
+
     /// Starts the chains at a search's result, unless the remaining budget is too small for a usable number of draws.
     fn start(&mut self, search: Box<GradientSearch>, found: Found) -> Result<(), SamplerError> {
         let (walk, steps, polish) = W::start(&mut self.means, found)?;
@@ -197,6 +218,10 @@ impl<W: Walk> Sampler for Driven<W> {
                 self.messages.ask(Phase::Locate, search.queries(&self.means.target)?);
                 break;
             }
+            if let Some(drawing) = &self.drawing {
+                self.messages.ask(Phase::Locate, vec![drawing.start.query()]);
+                break;
+            }
             if self.finished() {
                 return Ok(Next::Done);
             }
@@ -219,11 +244,16 @@ impl<W: Walk> Sampler for Driven<W> {
             return sweeps.absorb(totals);
         }
         let round = self.messages.answer(totals)?;
+        if let Some(drawing) = self.drawing.take() {
+            let Drawing { start, search, found } = *drawing;
+            self.means.start_at(start.drawn(totals)?, start.report);
+            return self.start(search, found);
+        }
         if let Some(mut search) = self.search.take() {
             match search.absorb(&self.means.target, &round, totals)? {
                 Some(found) => match W::further_search(&mut self.means, &found)? {
                     Some(further) => self.search = Some(further.into()),
-                    None => self.start(search, found)?,
+                    None => self.located(search, found)?,
                 },
                 None => self.search = Some(search),
             }

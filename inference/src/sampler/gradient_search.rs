@@ -7,7 +7,7 @@ use super::noisy_statistics::WeightedStrategy;
 use super::noisy_statistics::draws::{draw, spread};
 use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
-use super::{Allotment, Found, Inference, Matrix, SamplerError, Target, Totals, factor};
+use super::{Allotment, Found, Inference, Matrix, SamplerError, StartingDraw, Target, Totals, factor};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Query, Round};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
@@ -22,9 +22,18 @@ pub(super) struct Means {
     pub(super) target: Target,
     pub(super) budget: Allotment,
     pub(super) parties: Vec<PartyMetadata>,
+    /// The posterior sample at which the chains start, once it is drawn, if they do.
+    pub(super) start: Option<StartingDraw>,
 }
 
 impl Means {
+    /// Starts all chains at this draw.
+    pub(super) fn start_at(&mut self, theta: Vec<f64>, draw: StartingDraw) {
+        let sampler = &mut self.target.spec.sampler;
+        sampler.starts = Some(vec![theta; sampler.chains as usize]);
+        self.start = Some(draw);
+    }
+
     /// Charges a chain's gradient. Errors: the budget is too small for it.
     pub(super) fn charge_gradient(&mut self, query: &Query) -> Result<(), SamplerError> {
         match self.budget.charge(query.kind, Sensitivity::from_units(GRADIENT_UNITS)?, query.noise)? {

@@ -64,8 +64,16 @@ fn by_gradients(spec: &JobSpec) -> String {
     };
     let sweeps =
         if spec.is_polished() { format!("; a number in the subsequent sweeps costs {}", alone(spec)) } else { String::new() };
+    let start = match spec.start_share() {
+        Some(share) => format!(
+            "; the draw at which the chains start costs the price of the range by which one record or person can change its log \
+             probabilities, a mu squared of at most {}",
+            short(share * limit(spec))
+        ),
+        None => String::new(),
+    };
     format!(
-        "the search for starting values takes a share of it; then {step} {share} if all {steps} are made, and may cost more if \
+        "the search for starting values takes a share of it{start}; then {step} {share} if all {steps} are made, and may cost more if \
          fewer are made{beside}{sweeps}"
     )
 }
@@ -111,6 +119,13 @@ mod tests {
             (job("hmc", "[sampler]\nchains = 1\ndraws = 500\nfriction = 0\n"), share(500.0)),
             (job("hmc", "[sampler]\nfriction = 0\n"), "each trajectory costs a mu squared of at most, on average,".to_owned()),
             (job("sgld", "[sampler]\nchains = 4\ndraws = 250\n"), share(1000.0)),
+            (
+                job("sgld", "[sampler]\nstart = \"ops\"\nstart_share = 0.25\n"),
+                format!(
+                    "the draw at which the chains start costs the price of the range by which one record or person can change its log probabilities, a mu squared of at most {}",
+                    short(limit_of_one / 4.0)
+                ),
+            ),
             (
                 job("sghmc", "[sampler]\nchains = 4\ndraws = 250\npolish = 5\n"),
                 "in the subsequent sweeps costs the squared".to_owned(),

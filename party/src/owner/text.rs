@@ -147,6 +147,13 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<Fact> {
             (format!("{count} chains of at most {draws} draws after {warmup}"), noise, clip)
         }
     };
+    let (chains, noise) = match spec.start_share() {
+        Some(_) => (
+            format!("{chains}; all start at one draw, one of {} candidates", spec.sampler.ops.candidates),
+            format!("{noise}; none is added to the draw at which the chains start, which is random itself"),
+        ),
+        None => (chains, noise),
+    };
     let weights = match spec.weights {
         Weights::Never => "",
         _ if spec.weighs_chains() => "; records with unusual predictors may count less",
@@ -154,8 +161,11 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<Fact> {
         Weights::Always => "; records with unusual predictors or outcomes count less",
     };
     let fixed = if spec.exposure_fixed { "; the analyst states that the exposure was fixed by design" } else { "" };
-    let power =
-        if spec.power == 1.0 { String::new() } else { format!(", likelihood raised to the power {}", figure(spec.power)) };
+    let power = match (spec.power, spec.power_prior) {
+        (1.0, _) => String::new(),
+        (power, false) => format!(", likelihood raised to the power {}", figure(power)),
+        (power, true) => format!(", likelihood and prior raised to the power {}", figure(power)),
+    };
     let inert = if spec.incomplete_rows { "; unusable rows are counted and contribute zero" } else { "" };
     let mut facts = vec![
         fact("model", format!("{}{power}{weights}{fixed}{inert}", spec.model.describe())),
@@ -300,6 +310,15 @@ mod tests {
             (
                 spec("ops", "logistic", "binary = true", "[sampler]\ndraws = 3\ncandidates = 512\n"),
                 &["a few dozen numbers", "at most 3 answers, each the index of one of 512 public settings", "and nothing else"],
+            ),
+            (
+                spec("sgnht", "logistic", "binary = true", "[sampler]\nstart = \"ops\"\ncandidates = 512\n"),
+                &[
+                    "scores (gradient and curvature",
+                    "the index of one of 512 public settings",
+                    "gradient at the chain's current position",
+                    ANY_MODEL,
+                ],
             ),
             (spec("penalty", "logistic", "binary = true", ""), &["how much better one setting", "round after round"]),
             (

@@ -236,6 +236,40 @@ fn an_owner_draws_among_candidates() {
     check_export(&cluster, "a");
 }
 
+/// Algorithm 3, the hybrid: one job with two kinds of release in one ledger. The owner's statement and consent name both, the ledger
+/// verifies, and the owner replays every number.
+#[test]
+fn chains_start_at_a_posterior_sample() {
+    let cluster = parties("");
+    for algorithm in ["sgld", "sgnht"] {
+        let sampler = "chains = 2\ndraws = 30\nseed = 6\nstart = \"ops\"\nstart_share = 0.2\ncandidates = 256";
+        let text = study::job(&["a"], sampler, "epsilon = 60\ndelta = 1e-6").replace("\"penalty\"", &format!("\"{algorithm}\""));
+        let spent = charged(&cluster, "a");
+        let result = cluster.submit(&text);
+        let (chains, start) = (&result["stochastic_gradients"], &result["stochastic_gradients"]["start"]);
+        assert_eq!((&start["candidates"], &result["draws_per_chain"]), (&256.into(), &30.into()), "{result:#}");
+        assert_eq!(chains["warmup"], 0, "{chains:#}");
+        let job = id(&result);
+        let reported = result["parties"][0]["mu_squared_spent"].as_f64().expect("a number");
+        let spent = charged(&cluster, "a") - spent;
+        assert!((reported - spent).abs() < 1e-9 * spent, "{algorithm}: {reported} {spent}");
+        let mu = start["mu"].as_f64().expect("a number");
+        assert!(mu > 0.0 && mu * mu < spent, "{start}");
+        let (code, report) = crate::verify::verify(&cluster, "a", &job);
+        assert_eq!(code, 0, "{report:#}");
+        let statement = cluster.must(&["__party", "statement", &job, "--config", "a/party.toml"]);
+        let statement = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in
+            ["the index of one of the public candidates", "the slope of the log likelihood", "drawn at random; no noise is added"]
+        {
+            assert!(statement.contains(part), "{part}: {statement}");
+        }
+    }
+    // One choice of each job, and every other release is a number with noise.
+    assert_eq!(select_count(&cluster, 0, "SELECT count(*) FROM charges WHERE kind = (1 << 27) + 256"), 2);
+    check_export(&cluster, "a");
+}
+
 /// Impossible jobs are refused with a remedy before anything is spent.
 #[test]
 fn a_job_that_an_owner_or_algorithm_does_not_allow_is_refused_unspent() {
@@ -253,6 +287,8 @@ fn a_job_that_an_owner_or_algorithm_does_not_allow_is_refused_unspent() {
         (job("hmc", sampler, privacy), 2, "sampler.batch"),
         (job("sgld", sampler, "epsilon = 0.01\ndelta = 1e-6"), 3, ""),
         (job("ops", "", privacy), 2, "one"),
+        (job("sgld", "start = \"ops\"", privacy), 2, "sampler.start"),
+        (one(job("hmc", "start = \"ops\"", privacy)), 2, "sampler.start"),
         (job("barker", "chains = 2\ndraws = 30\nbatch = 0.5", &format!("{privacy}\nclip = 0.05")), 3, "delta_reserve"),
         (job("barker", "chains = 2\ndraws = 30\nbatch = 0.5", &format!("{privacy}\nclip = 0.9")), 2, "above the limit of 1.5"),
         (many, 2, "hmc"),

@@ -11,7 +11,8 @@ pub(super) fn sentence(spec: &JobSpec, result: &Value) -> String {
     let weighted = result["weighted"].is_object().then_some(
         " Records far out in their predictors or residuals counted less (a weighted fit): the result names the estimand of each coefficient.",
     );
-    let power = (spec.power != 1.0).then(|| format!(" The likelihood was raised to the power {}.", spec.power));
+    let raised = if spec.power_prior { "likelihood and the prior were" } else { "likelihood was" };
+    let power = (spec.power != 1.0).then(|| format!(" The {raised} raised to the power {}.", spec.power));
     let of_search = result["conditional_on"] == "noisy_release" && spec.algorithm != Algorithm::NoisyStatistics;
     let made = if of_search { OF_SEARCH.to_owned() } else { of_algorithm(spec) };
     made + chosen.as_deref().unwrap_or_default() + weighted.unwrap_or_default() + power.as_deref().unwrap_or_default()
@@ -91,7 +92,13 @@ fn of_gradients(spec: &JobSpec) -> String {
         ),
         false => "Steps had no acceptance test: the draws follow the posterior of the pooled records approximately.".to_owned(),
     };
+    let start = match spec.start_share() {
+        Some(_) => {
+            " All chains started at one posterior sample, which the owner drew among public candidates by the exponential mechanism (Algorithm 3 there)."
+        }
+        None => "",
+    };
     format!(
-        "Chains followed {name} on gradients that every owner released with Gaussian noise (Wang, Fienberg & Smola, 2015). {end}"
+        "Chains followed {name} on gradients that every owner released with Gaussian noise (Wang, Fienberg & Smola, 2015).{start} {end}"
     )
 }

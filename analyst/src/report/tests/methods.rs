@@ -44,6 +44,7 @@ fn each_algorithm_is_described_by_its_own_sentence() {
         ("sgnht", "", LOGISTIC, "Nosé–Hoover thermostat"),
         ("sgfs", "", LOGISTIC, "Fisher scoring"),
         ("sgld", "polish = 5\n", LOGISTIC, "5 final sweeps of the penalty algorithm"),
+        ("sgnht", "start = \"ops\"\n", LOGISTIC, "started at one posterior sample"),
         ("ops", "", LOGISTIC, "exponential mechanism"),
     ];
     let texts: Vec<String> =

@@ -2,6 +2,7 @@
 
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, ReleasedQuantity, SEARCH_BY_SCORES, UsualLength};
 use super::unused::Unused;
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawJob;
 use crate::job::sampler_spec::OpsSpec;
@@ -79,17 +80,29 @@ fn unused(_: &RawJob) -> Vec<Unused> {
 /// # Errors
 /// Several owners; several chains; more parameters than candidates can cover; more candidates than a message can contain.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
-    let owners = spec.parties.len();
-    if owners != 1 {
-        let message = format!(
-            "algorithm = \"ops\" draws from the records of one owner, and the job names {owners}: choices cannot be summed over owners; use \
-             algorithm = \"hmc\" or \"penalty\""
-        );
-        return Err(JobError::new("parties", message));
+    if spec.parties.len() != 1 {
+        return check_choice(spec, "parties");
     }
     if spec.sampler.chains_named && spec.sampler.chains != 1 {
         let message = "algorithm = \"ops\" makes independent draws: leave it out, and set their number with sampler.draws";
         return Err(JobError::new("sampler.chains", message));
+    }
+    check_choice(spec, "algorithm")
+}
+
+/// Checks that a choice among candidates suits the job's owners, parameters and messages; `key` is the one that asks for it.
+///
+/// # Errors
+/// Several owners; more parameters than candidates can cover; more candidates than a message can contain.
+pub(super) fn check_choice(spec: &JobSpec, key: &str) -> Result<(), JobError> {
+    let owners = spec.parties.len();
+    if owners != 1 {
+        let asked = if spec.algorithm == Algorithm::Ops { "algorithm" } else { "start" };
+        let message = format!(
+            "{asked} = \"ops\" draws from the records of one owner, and the job names {owners}: choices cannot be summed over owners; use \
+             algorithm = \"hmc\" or \"penalty\""
+        );
+        return Err(JobError::new(key, message));
     }
     let parameters = spec.dimension();
     if parameters > MOST_PARAMETERS {
@@ -97,7 +110,7 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
             "\"ops\" draws one of a finite set of candidates, which cannot cover a posterior of {parameters} parameters: the limit is \
              {MOST_PARAMETERS}; use algorithm = \"hmc\""
         );
-        return Err(JobError::new("algorithm", message));
+        return Err(JobError::new(key, message));
     }
     let (candidates, most) = (spec.sampler.ops.candidates, QueryKind::most_candidates(parameters));
     if candidates > most {

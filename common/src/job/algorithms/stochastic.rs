@@ -2,10 +2,11 @@
 
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, ReleasedQuantity, SEARCH_BY_SCORES};
 use super::hmc::{MOST_FRICTION, below, sizes, warmup};
-use super::unused::unused_with_gradients;
+use super::ops;
+use super::unused::{Unused, unused_with_gradients};
 use crate::job::error::JobError;
-use crate::job::raw::RawSampler;
-use crate::job::sampler_spec::StochasticSpec;
+use crate::job::raw::{RawJob, RawSampler, RawStart};
+use crate::job::sampler_spec::{OpsSpec, StochasticSpec, Warmup};
 use crate::job::spec::JobSpec;
 use crate::text::figure;
 use conclave_privacy::mechanism::QueryKind;
@@ -16,11 +17,22 @@ const MOST_HEAVY_STEP: f64 = 1.0;
 
 /// Base declaration of the four.
 const STOCHASTIC: Declaration = Declaration {
-    asks: |kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } | QueryKind::Curvature { .. }),
-    releases: |spec| if spec.is_polished() { vec!["score", "ratio"] } else { vec!["score"] },
+    asks: |kind| {
+        matches!(
+            kind,
+            QueryKind::Gradient { .. }
+                | QueryKind::SampledGradient { .. }
+                | QueryKind::Curvature { .. }
+                | QueryKind::Choice { .. }
+        )
+    },
+    releases: |spec| {
+        let more = [(spec.start_share().is_some(), "choice"), (spec.is_polished(), "ratio")];
+        std::iter::once("score").chain(more.into_iter().filter(|(asked, _)| *asked).map(|(_, release)| release)).collect()
+    },
     follows_gradients: true,
     is_unadjusted: true,
-    own_keys: &["step", "polish", "batch"],
+    own_keys: &["step", "decay", "polish", "batch", "candidates", "start_share"],
     protocol: |_| 5,
     query_description,
     released_quantity: |spec| {
@@ -32,7 +44,7 @@ const STOCHASTIC: Declaration = Declaration {
         ReleasedQuantity { words, fits_any_model: true }
     },
     noise,
-    unused: unused_with_gradients,
+    unused,
     settings: |raw| own_settings(raw, MOST_STEP),
     check,
     ..Declaration::OF_RATIOS
@@ -40,7 +52,7 @@ const STOCHASTIC: Declaration = Declaration {
 
 /// Base declaration of those with momenta.
 const HEAVY: Declaration = Declaration {
-    own_keys: &["step", "friction", "polish", "batch"],
+    own_keys: &["step", "friction", "decay", "polish", "batch", "candidates", "start_share"],
     settings: |raw| own_settings(raw, MOST_HEAVY_STEP),
     ..STOCHASTIC
 };
@@ -48,7 +60,22 @@ const HEAVY: Declaration = Declaration {
 pub(super) const SGLD: Declaration = Declaration { name: "sgld", ..STOCHASTIC };
 pub(super) const SGHMC: Declaration = Declaration { name: "sghmc", ..HEAVY };
 pub(super) const SGNHT: Declaration = Declaration { name: "sgnht", ..HEAVY };
-pub(super) const SGFS: Declaration = Declaration { name: "sgfs", ..STOCHASTIC };
+// Its step follows from the noise of a gradient, whatever `eta`.
+pub(super) const SGFS: Declaration =
+    Declaration { name: "sgfs", own_keys: &["step", "polish", "batch", "candidates", "start_share"], ..STOCHASTIC };
+
+/// Largest share of the budget for the posterior sample at which chains start, if the job states none: Algorithm 3 of the paper halves
+/// the budget.
+const START_SHARE: f64 = 0.5;
+/// Share of the budget for the search, if the job states none.
+const LOCATE_SHARE: f64 = 0.05;
+
+fn unused(raw: &RawJob) -> Vec<Unused> {
+    let elsewhere = "only chains that start at a posterior sample use it: set start = \"ops\"";
+    let of_a_draw = [("sampler.candidates", elsewhere), ("sampler.start_share", elsewhere)];
+    let starts_elsewhere = !matches!(raw.sampler.start, Some(RawStart::Ops));
+    unused_with_gradients(raw).into_iter().chain(of_a_draw.into_iter().filter(|_| starts_elsewhere)).collect()
+}
 
 fn query_description(spec: &JobSpec) -> String {
     let sampled = match spec.privacy.blocks {
@@ -66,13 +93,32 @@ fn query_description(spec: &JobSpec) -> String {
         }
         false => "",
     };
+    let start = match spec.start_share() {
+        Some(_) => format!(
+            "; then the index of one of {} public settings of the model, drawn in proportion to how well each explains the records, at \
+             which the chains start",
+            spec.sampler.ops.candidates
+        ),
+        None => String::new(),
+    };
     format!(
-        "{SEARCH_BY_SCORES}; then, for each chain and each step, the gradient at the chain's current position, one number per \
+        "{SEARCH_BY_SCORES}{start}; then, for each chain and each step, the gradient at the chain's current position, one number per \
          parameter{sampled}{sweeps}. {ANY_MODEL}"
     )
 }
 
 fn noise(spec: &JobSpec, sd: &str) -> String {
+    let start = match spec.start_share() {
+        Some(_) => {
+            " None is added to the draw at which the chains start, which is random itself (the exponential mechanism) and charged by the \
+             largest change of the log odds of two candidates by one record."
+        }
+        None => "",
+    };
+    noise_of_chains(spec, sd) + start
+}
+
+fn noise_of_chains(spec: &JobSpec, sd: &str) -> String {
     if spec.is_polished() {
         return format!(
             "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every \
@@ -89,15 +135,18 @@ fn noise(spec: &JobSpec, sd: &str) -> String {
 }
 
 fn own_settings(raw: &RawSampler, most_step: f64) -> Result<OwnSettings, JobError> {
-    Ok(OwnSettings { stochastic: settings(raw, most_step)?, ..OwnSettings::default() })
+    let ops = OpsSpec { candidates: raw.candidates };
+    Ok(OwnSettings { stochastic: settings(raw, most_step)?, ops, ..OwnSettings::default() })
 }
 
 fn settings(raw: &RawSampler, most_step: f64) -> Result<StochasticSpec, JobError> {
     let spec = StochasticSpec {
         step: below("step", raw.step, most_step)?,
         friction: below("friction", raw.friction, MOST_FRICTION)?,
+        decay: decay(raw)?,
         warmup: warmup(raw)?,
         locate_share: below("locate_share", raw.locate_share, 1.0)?,
+        start_share: start_share(raw)?,
         polish: polish(raw)?,
     };
     if let (Some(step), Some(friction)) = (spec.step, spec.friction)
@@ -108,6 +157,36 @@ fn settings(raw: &RawSampler, most_step: f64) -> Result<StochasticSpec, JobError
         return Err(JobError::new("sampler.friction", message));
     }
     Ok(spec)
+}
+
+/// Returns the exponent of decreasing steps.
+fn decay(raw: &RawSampler) -> Result<Option<f64>, JobError> {
+    let fault = |message: &str| Err(JobError::new("sampler.decay", message));
+    match (raw.decay, &raw.warmup, &raw.start) {
+        (None, ..) => Ok(None),
+        (_, Some(Warmup::Sweeps(0)), _) => {
+            fault("steps decrease to sampler.step over the warm-up, and the job has none: set sampler.warmup, or leave decay out")
+        }
+        (_, _, Some(RawStart::Ops)) => fault(
+            "chains that start at a posterior sample have a constant step (Algorithm 3 of the paper): leave out decay or start",
+        ),
+        (decay, ..) => Ok(decay),
+    }
+}
+
+/// Returns the largest share of the budget for the posterior sample at which chains start.
+fn start_share(raw: &RawSampler) -> Result<Option<f64>, JobError> {
+    if !matches!(raw.start, Some(RawStart::Ops)) {
+        return Ok(None);
+    }
+    let (share, locate) = (raw.start_share.unwrap_or(START_SHARE), raw.locate_share.unwrap_or(LOCATE_SHARE));
+    if share + locate >= 1.0 {
+        let message = format!(
+            "with the {locate} of the search it leaves no budget for the chains: {share} and {locate} must add up to less than 1"
+        );
+        return Err(JobError::new("sampler.start_share", message));
+    }
+    Ok(Some(share))
 }
 
 /// Returns the number of penalty sweeps at the end of each chain.
@@ -134,6 +213,9 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
             "the posterior of the model `{kind}` is curved, and steps without a test suit only a normal posterior: use algorithm = \"hmc\" or \"penalty\""
         );
         return Err(JobError::new("algorithm", message));
+    }
+    if spec.start_share().is_some() {
+        ops::check_choice(spec, "sampler.start")?;
     }
     sizes(spec, scores.parameters())
 }

@@ -48,6 +48,7 @@ impl JobSpec {
         let mut columns = raw.columns;
         columns::check_names(&columns)?;
         let (power, weights, incomplete_rows) = (raw.model.power, raw.model.weights, raw.model.incomplete_rows);
+        let power_prior = raw.model.power_prior;
         let exposure_fixed = raw.model.exposure_fixed;
         let written = file.get("model").and_then(Value::as_table).into_iter().flat_map(Table::keys);
         let model = match formula {
@@ -67,7 +68,9 @@ impl JobSpec {
             |at| model.weak_prior(constraints[at], units[at]),
             model.default_concentration(),
         )?;
+        // The box is a part of the prior that is the same to any power.
         let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
+        let priors = if power_prior { parameters::to_the_power(&priors, &names, power)? } else { priors };
         let sampler = sampler::sampler(
             raw.sampler,
             (algorithm, weights),
@@ -84,6 +87,7 @@ impl JobSpec {
             parties,
             model,
             power,
+            power_prior,
             weights,
             exposure_fixed,
             incomplete_rows,

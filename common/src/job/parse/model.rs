@@ -10,7 +10,7 @@ use crate::schema::{BUILT, ColumnSpec, ModelSpec};
 use crate::spelling::nearest;
 
 /// The keys that every kind accepts.
-const OF_ALL: [&str; 6] = ["kind", "outcome", "formula", "family", "power", "incomplete_rows"];
+const OF_ALL: [&str; 7] = ["kind", "outcome", "formula", "family", "power", "power_prior", "incomplete_rows"];
 /// The further keys that each kind accepts.
 const TAKES: &[(&str, &[&str])] = &[
     ("logistic", &["predictors", "intercept", "offset", "weights"]),

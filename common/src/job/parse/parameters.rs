@@ -52,6 +52,21 @@ pub(super) fn priors(
     Ok(priors)
 }
 
+/// Returns the priors to the power of the likelihood.
+///
+/// # Errors
+/// A heavy-tailed prior whose density to the power has no finite integral.
+pub(super) fn to_the_power(priors: &[Prior], names: &[String], power: f64) -> Result<Vec<Prior>, JobError> {
+    Prior::to_the_power(priors, power).map_err(|at| {
+        let message = format!(
+            "the density of {} to the power {power} of `model.power_prior` has no finite integral: choose a normal prior or one with a \
+             lighter tail, or raise model.power",
+            priors[at]
+        );
+        JobError::new(format!("prior.{}", names[at]), message)
+    })
+}
+
 /// Reads the prior of a simplex, from the common name of its parameters or the first one's name. `concentration` is the default.
 fn simplex(raw: &BTreeMap<String, String>, names: &[String], concentration: f64) -> Result<Vec<Prior>, JobError> {
     let first = names[0].as_str();

@@ -22,6 +22,7 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob, file: &Table) ->
         );
         return Err(JobError::new("model.weights", message));
     }
+    power_prior(algorithm, raw)?;
     let moves = "its chains are not driven by gradients";
     let still = if algorithm.follows_gradients() { "its chains have no momentum" } else { moves };
     let of_others = [
@@ -32,6 +33,8 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob, file: &Table) ->
         ("sampler.correction", "only barker uses it"),
         ("sampler.polish", "only chains without a test use it"),
         ("sampler.candidates", "only ops uses it"),
+        ("sampler.decay", "only sgld, sghmc and sgnht have decreasing steps"),
+        ("sampler.start_share", "only chains of stochastic gradients can start at a posterior sample"),
     ];
     let of_others = of_others.into_iter().filter(|(key, _)| !algorithm.takes(key.trim_start_matches("sampler.")));
     let ratios = algorithm.proposes() && !algorithm.follows_gradients() && raw.sampler.locate.is_none();
@@ -41,4 +44,27 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob, file: &Table) ->
         Some((key, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" does not use it ({why}): leave it out"))),
         None => Ok(()),
     }
+}
+
+/// Checks that a prior to the likelihood's power belongs to the job's algorithm.
+///
+/// # Errors
+/// Another algorithm than those of the paper; a likelihood that is not raised to a power.
+fn power_prior(algorithm: Algorithm, raw: &RawJob) -> Result<(), JobError> {
+    if !raw.model.power_prior {
+        return Ok(());
+    }
+    if algorithm != Algorithm::Ops && !algorithm.is_unadjusted() {
+        let message = format!(
+            "applies to algorithm = \"ops\", \"sgld\", \"sghmc\", \"sgnht\" and \"sgfs\" only, but this job's is \"{}\": leave it out, and write the \
+             prior that you want under [prior]",
+            algorithm.as_str()
+        );
+        return Err(JobError::new("model.power_prior", message));
+    }
+    if raw.model.power == 1.0 {
+        let message = "raises the prior to the power of the likelihood, and the job's likelihood has none: set model.power below 1, or leave it out";
+        return Err(JobError::new("model.power_prior", message));
+    }
+    Ok(())
 }

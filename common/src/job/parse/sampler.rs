@@ -8,7 +8,7 @@ use super::parameters::{Parameters, simplexes};
 use crate::job::algorithm::Algorithm;
 use crate::job::algorithms::{MOST_PARAMETERS, OwnSettings, UsualLength};
 use crate::job::error::JobError;
-use crate::job::raw::{RawProposal, RawRadius, RawSampler, RawUntil};
+use crate::job::raw::{RawProposal, RawRadius, RawSampler, RawStart, RawUntil};
 use crate::job::sampler_spec::{Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::job::spec::JobSpec;
 use crate::job::weights::Weights;
@@ -33,9 +33,22 @@ pub(super) fn sampler(
     let usual = algorithm.declaration().usual_length;
     let (chains, draws) = (raw.chains.unwrap_or(usual.chains), raw.draws.unwrap_or(usual.draws.into()));
     let RawProposal { kind: proposal, radius, rotate, jitter } = raw.proposal;
-    let start = raw.start.map(|s| start("sampler.start", &s, parameters)).transpose()?;
+    let both = raw.start.is_some() && raw.starts.is_some();
+    let start = match raw.start {
+        None => None,
+        Some(RawStart::Values(values)) => Some(start("sampler.start", &values, parameters)?),
+        Some(RawStart::Ops) if algorithm.is_unadjusted() => None,
+        Some(RawStart::Ops) => {
+            let message = format!(
+                "\"ops\" starts chains of stochastic gradients only (sgld, sghmc, sgnht and sgfs), but this job's algorithm is \"{}\": give a \
+                 table of values, or leave it out",
+                algorithm.as_str()
+            );
+            return Err(JobError::new("sampler.start", message));
+        }
+    };
     let starts = raw.starts.map(|s| starts(&s, chains, parameters)).transpose()?;
-    if start.is_some() && starts.is_some() {
+    if both {
         return Err(JobError::new("sampler.starts", "set either start, for all chains, or starts, one table for each"));
     }
     let given = start.is_some() || starts.is_some();

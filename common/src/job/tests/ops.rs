@@ -47,3 +47,33 @@ fn jobs_that_ops_cannot_run_are_refused_by_name() {
     let other = JobSpec::parse(&JOB.replace("\"ops\"", "\"penalty\"").replace("seed = 3", "candidates = 7")).unwrap_err();
     assert_eq!(other.key, "sampler.candidates");
 }
+
+/// The priors are raised with the likelihood, and the boxes stay. Jobs in which that has no meaning are refused.
+#[test]
+fn the_prior_has_the_power_of_the_likelihood_on_request() {
+    let tempered = |more: &str| JOB.replace("predictors = [\"x\"]\n", &format!("predictors = [\"x\"]\n{more}\n"));
+    let plain = JobSpec::parse(&tempered("power = 0.25")).unwrap();
+    let raised = JobSpec::parse(&tempered("power = 0.25\npower_prior = true")).unwrap();
+    assert_eq!(plain.priors[0].to_string(), "normal(0, 2.5)");
+    assert_eq!(raised.priors[0].to_string(), "normal(0, 5)");
+    assert_eq!((raised.support.clone(), raised.power), (plain.support.clone(), 0.25));
+    assert_eq!(JobSpec { power_prior: false, priors: plain.priors.clone(), ..raised }, plain);
+    assert_eq!(JobSpec::parse(&tempered("power = 0.25\npower_prior = false")).unwrap(), plain);
+    let two = |text: String, more: &str| text.replace("\"ops\"", &format!("\"{more}\""));
+    JobSpec::parse(&two(tempered("power = 0.25\npower_prior = true"), "sgld")).unwrap();
+    for (job, key, word) in [
+        (tempered("power_prior = true"), "model.power_prior", "below 1"),
+        (tempered("power = 1.0\npower_prior = true"), "model.power_prior", "below 1"),
+        (two(tempered("power = 0.25\npower_prior = true"), "penalty"), "model.power_prior", "applies to"),
+        (two(tempered("power = 0.25\npower_prior = true"), "noisy-statistics"), "model.power_prior", "[prior]"),
+        (
+            tempered("power = 0.25\npower_prior = true").replace("[privacy]", "[prior]\nx = \"cauchy(0, 1)\"\n[privacy]"),
+            "prior.x",
+            "no finite integral",
+        ),
+    ] {
+        let error = JobSpec::parse(&job).unwrap_err();
+        assert_eq!(error.key, key, "{error}");
+        assert!(error.to_string().contains(word), "{error}");
+    }
+}

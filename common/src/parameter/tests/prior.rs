@@ -149,3 +149,52 @@ fn centres_and_precisions_are_those_of_the_unconstrained_density() {
         assert!(scale.is_finite() && scale > 0.0);
     }
 }
+
+/// The log density of the result is the power of the prior's, up to a constant, for every family.
+#[test]
+fn a_prior_to_a_power_is_a_prior() {
+    for (text, power) in [
+        ("normal(0.3, 1.7)", 0.1),
+        ("student_t(30, 0.2, 1.5)", 0.1),
+        ("cauchy(0.2, 1.5)", 0.6),
+        ("half_normal(1.7)", 0.1),
+        ("half_student_t(30, 1.5)", 0.1),
+        ("half_cauchy(1.5)", 0.6),
+        ("uniform(0.1, 0.9)", 0.1),
+        ("gamma(2.5, 3)", 0.1),
+        ("gamma(0.5, 3)", 0.1),
+        ("inverse_gamma(2.5, 3)", 0.4),
+        ("exponential(0.4)", 0.1),
+        ("lognormal(0.3, 0.8)", 0.1),
+        ("beta(0.7, 2.5)", 0.1),
+    ] {
+        let prior = Prior::parse(text).unwrap();
+        let raised = Prior::to_the_power(&[prior], power).unwrap()[0];
+        let difference = |x: f64| raised.log_density(x) - power * prior.log_density(x);
+        let constant = difference(0.5);
+        for x in [0.15, 0.3, 0.7, 0.85] {
+            assert!((difference(x) - constant).abs() < 1e-12, "{text}: {} at {x}", difference(x) - constant);
+        }
+        assert_eq!(Prior::to_the_power(&[prior], 1.0).unwrap()[0].log_density(0.3), raised_by_one(text).log_density(0.3));
+    }
+    // A component of a Dirichlet prior holds the sum of those after it.
+    let simplex = Prior::dirichlet(&[1.0, 3.0, 0.5]);
+    let normal = Prior::parse("normal(0, 2)").unwrap();
+    let raised = Prior::to_the_power(&[vec![normal], simplex.clone(), simplex].concat(), 0.5).unwrap();
+    assert_eq!(raised[1..4], Prior::dirichlet(&[1.0, 2.0, 0.75]));
+    assert_eq!(raised[4..], raised[1..4]);
+    assert!(matches!(raised[0], Prior::Normal { mean: 0.0, sd } if (sd - 8.0_f64.sqrt()).abs() < 1e-12), "{}", raised[0]);
+    // Heavy tails to a small power have no finite integral.
+    for text in ["cauchy(0, 1)", "half_cauchy(1)", "student_t(1, 0, 1)", "half_student_t(1, 1)", "inverse_gamma(1, 1)"] {
+        assert_eq!(Prior::to_the_power(&[normal, Prior::parse(text).unwrap()], 0.5), Err(1), "{text}");
+    }
+}
+
+/// Returns a prior to the power 1: the Student form of a Cauchy prior, else the prior itself.
+fn raised_by_one(text: &str) -> Prior {
+    match Prior::parse(text).unwrap() {
+        Prior::Cauchy { location, scale } => Prior::StudentT { df: 1.0, location, scale },
+        Prior::HalfCauchy { scale } => Prior::HalfStudentT { df: 1.0, scale },
+        other => other,
+    }
+}

@@ -36,7 +36,11 @@ impl Chains {
     }
 
     /// Returns the queries of the present step's tests; none if the budget is too small.
-    fn tests(&mut self, Means { target, budget, parties }: &mut Means, steps: &mut Steps) -> Result<Vec<Query>, SamplerError> {
+    fn tests(
+        &mut self,
+        Means { target, budget, parties, .. }: &mut Means,
+        steps: &mut Steps,
+    ) -> Result<Vec<Query>, SamplerError> {
         let (spec, model) = (&target.spec, target.model.as_ref());
         let mut queries = Vec::with_capacity(self.walkers.len());
         for (chain, walker) in (0..).zip(&mut self.walkers) {
@@ -62,7 +66,7 @@ impl Walk for Chains {
     const TESTED: bool = true;
 
     fn start(means: &mut Means, found: Found) -> Result<Started<Self>, SamplerError> {
-        let Means { target, budget, parties } = &*means;
+        let Means { target, budget, parties, .. } = &*means;
         let scores = target.scores()?;
         let (error, sharp) = (found.error.clone(), found.sharp);
         let weighted = weighted_plan(target, &found, budget, parties.len())?;
@@ -101,7 +105,7 @@ impl Walk for Chains {
     }
 
     fn further_search(means: &mut Means, found: &Found) -> Result<Option<GradientSearch>, SamplerError> {
-        let Means { target, budget, parties } = &*means;
+        let Means { target, budget, parties, .. } = &*means;
         let is_plain = found.frame.is_some() && weighted_plan(target, found, budget, parties.len())?.is_none();
         if !is_plain {
             return Ok(None);

@@ -3,7 +3,7 @@
 
 use super::Settings;
 use super::weighting::{PLAIN_SHARE, guessed, weighted_plan};
-use crate::sampler::{Allotment, Coordinates, Outlook, SamplerError, Target};
+use crate::sampler::{Allotment, Coordinates, Outlook, SamplerError, StartingDraw, Target};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
@@ -31,8 +31,12 @@ pub(crate) struct Foreseen {
     pub(crate) search_share: f64,
     /// Number of steps of each chain before its kept draws.
     pub(crate) warmup: u64,
-    /// Number of kept draws of each chain.
+    /// Number of steps of each chain after them.
     pub(crate) draws: u64,
+    /// Number of kept draws of each chain: one a step, but fewer where steps decrease.
+    pub(crate) kept: u64,
+    /// The posterior sample at which the chains start, if they do.
+    pub(crate) start: Option<StartingDraw>,
     /// Share of a step of all chains.
     pub(crate) step_share: f64,
     /// Effective draws of all chains, per coordinate.
@@ -90,6 +94,8 @@ pub(crate) fn foresee(
         search_share,
         warmup: settings.warmup,
         draws,
+        kept: draws,
+        start: None,
         step_share: settings.step_share * f64::from(spec.sampler.chains),
         ess: coordinates.shares().into_iter().map(ess).collect(),
         acceptance: settings.acceptance(),

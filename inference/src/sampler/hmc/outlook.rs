@@ -89,6 +89,7 @@ pub(in crate::sampler) fn by_gradients(
 ) -> Result<Outlook, SamplerError> {
     let target = Target::new(spec);
     let once = of_scores(&target, target.scores()?.as_ref(), parties, &Allotment::new(spec, parties)?)?;
-    let part = (1.0 - OVERHEAD) / (1.0 - locate_share(spec)) / kappa;
+    let of_chains = 1.0 - locate_share(spec) - spec.start_share().unwrap_or(0.0);
+    let part = (1.0 - OVERHEAD) / of_chains / kappa;
     Ok(errors(once, part * price, most))
 }

@@ -83,9 +83,7 @@ impl Ops {
     }
 
     fn drawn(&mut self, choice: Choice, totals: &Totals) -> Result<(), SamplerError> {
-        let answer = totals.components().first().and_then(|number| usize::try_from(*number).ok());
-        let theta = answer.and_then(|number| choice.places.get(number));
-        let theta = theta.ok_or(SamplerError::Shape("the answer is not the number of a candidate"))?.clone();
+        let theta = choice.drawn(totals)?;
         self.made.push(choice.price);
         let iteration = self.messages.last();
         self.draws.push(Draw { chain: 0, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration });

@@ -25,6 +25,8 @@ pub(super) struct Candidate {
     pub(super) theta: Vec<f64>,
     /// Log prior over the law's density, up to a constant.
     log_weight: f64,
+    /// Log density of the prior.
+    log_prior: f64,
 }
 
 impl CandidateLaw {
@@ -65,7 +67,8 @@ impl CandidateLaw {
             let within = u.iter().zip(&target.space.boxes).all(|(u, box_)| box_.contains(*u));
             if within && target.spec.in_support(&theta) {
                 let log_law = -0.5 * z.iter().map(|z| z * z).sum::<f64>();
-                return Ok(Candidate { log_weight: target.space.log_prior(&target.spec, &u, &theta) - log_law, theta });
+                let log_weight = target.space.log_prior(&target.spec, &u, &theta) - log_law;
+                return Ok(Candidate { log_weight, log_prior: target.spec.log_prior(&theta), theta });
             }
         }
         Err(SamplerError::NoPlace)
@@ -84,12 +87,17 @@ fn sound(mut theta: Vec<f64>) -> Vec<f64> {
 }
 
 /// Returns the numbers of a choice's query: places, and log weights in whole lattice units, without those of the records' ratios.
-/// `taken_off` returns the value that the party subtracts from the sum of its log ratios at a place.
-pub(super) fn numbers(candidates: &[Candidate], taken_off: impl Fn(&[f64]) -> f64) -> Vec<f64> {
-    let greatest = candidates.iter().map(|candidate| candidate.log_weight).fold(f64::NEG_INFINITY, f64::max);
+/// `taken_off` returns the value that the party subtracts from the sum of its log ratios at a place, and `power` is that of likelihood
+/// and prior in the draw.
+pub(super) fn numbers(candidates: &[Candidate], power: f64, taken_off: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let log_weight = |candidate: &Candidate| match power < 1.0 {
+        true => candidate.log_weight - (1.0 - power) * candidate.log_prior,
+        false => candidate.log_weight,
+    };
+    let greatest = candidates.iter().map(log_weight).fold(f64::NEG_INFINITY, f64::max);
     let most = Candidates::MOST_PUBLIC;
     let whole = |candidate: &Candidate| {
-        let units = ((candidate.log_weight - greatest + taken_off(&candidate.theta)) / STEP).round();
+        let units = ((log_weight(candidate) - greatest + power * taken_off(&candidate.theta)) / STEP).round();
         // Where a prior is 0, the weight is e to the minus two million: it is never drawn. NaN is treated alike.
         if units.is_nan() { -most } else { units.clamp(-most, most) }
     };

@@ -9,12 +9,14 @@
 mod algorithm;
 mod candidates;
 mod price;
+mod start;
 
 use crate::sampler::engine::{Engine, ErrorSource};
 use candidates::CandidateLaw;
 
 pub(super) use algorithm::Ops;
 pub(crate) use price::foreseen;
+pub(super) use start::Start;
 
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Choices,

@@ -5,9 +5,9 @@ use rand_chacha::ChaCha20Rng;
 
 use super::CandidateLaw;
 use super::candidates::{Candidate, beginning, numbers};
-use crate::sampler::{Matrix, SamplerError, Target};
+use crate::sampler::{Matrix, SamplerError, Target, Totals};
 use conclave_common::job::JobSpec;
-use conclave_common::query::{PartyMetadata, Query, QueryTerms, centre, is_centred};
+use conclave_common::query::{Candidates, PartyMetadata, Query, QueryTerms, centre, is_centred};
 use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter, mu_squared, units_under_noise};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
@@ -37,6 +37,8 @@ pub(super) struct Choice {
     pub(super) places: Vec<Vec<f64>>,
     pub(super) query: Query,
     pub(super) price: ChoicePrice,
+    /// Power of the likelihood in the draw, beside the job's own.
+    pub(super) power: f64,
 }
 
 impl Choice {
@@ -54,15 +56,33 @@ impl Choice {
         let from = law.origin(target);
         let records = party.records().filter(|_| is_centred(party.unit())).unwrap_or(0) as f64;
         let taken_off = |to: &[f64]| if records > 0.0 { records * centre(model.as_ref(), &spec.privacy, &from, to) } else { 0.0 };
-        let to = numbers(&candidates, taken_off);
+        let power = power_of(target, party, &from, &candidates)?;
+        let to = numbers(&candidates, power, taken_off);
         let (kind, noise) = (QueryKind::Choice { candidates: count }, NoiseScale::OF_A_CHOICE);
         let terms = QueryTerms::new(model.as_ref(), spec, party.unit(), kind, (&from, &to))?;
         let units = Priced::new(kind, terms.sensitivity(), noise, Honest::ALONE).cost(party.unit())?.units;
         let range = party.unit().range_of_choice(terms.sensitivity());
         let price = ChoicePrice { candidates: count, range, mu: mu_squared(units).sqrt(), units };
         let places = candidates.into_iter().map(|candidate| candidate.theta).collect();
-        Ok(Self { places, query: Query { chain: 0, kind, from, to, noise }, price })
+        Ok(Self { places, query: Query { chain: 0, kind, from, to, noise }, price, power })
     }
+
+    /// Returns theta of the drawn candidate. Errors: the answer is not the number of a candidate.
+    pub(super) fn drawn(&self, totals: &Totals) -> Result<Vec<f64>, SamplerError> {
+        let answer = totals.components().first().and_then(|number| usize::try_from(*number).ok());
+        let theta = answer.and_then(|number| self.places.get(number));
+        Ok(theta.ok_or(SamplerError::Shape("the answer is not the number of a candidate"))?.clone())
+    }
+}
+
+/// Returns the power of the likelihood with which a party draws one of these candidates.
+fn power_of(target: &Target, party: PartyMetadata, from: &[f64], candidates: &[Candidate]) -> Result<f64, SamplerError> {
+    let Target { spec, model, .. } = target;
+    let places: Vec<Vec<f64>> = candidates.iter().map(|candidate| candidate.theta.clone()).collect();
+    let numbers = Candidates::numbers(&places, &vec![0.0; places.len()]);
+    let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+    let candidates = Candidates::new(count, from, &numbers).ok_or(SamplerError::Shape("candidates without parameters"))?;
+    Ok(candidates.power(model.as_ref(), spec, party.unit())?)
 }
 
 /// Returns the budget for one choice: no release costs more than the job's least noise multiplier allows.

@@ -3,10 +3,10 @@
 use super::diagnostics::StochasticGradients;
 use super::polish::Polish;
 use super::walker::Field;
-use super::{Observations, Settings, SettingsInput, Sweeps, Walker};
+use super::{Kept, Observations, Settings, SettingsInput, Sweeps, Walker};
 use crate::sampler::adequacy::planned_for_shape;
 use crate::sampler::driven::{Started, Steps, Walk};
-use crate::sampler::{Coordinates, Found, Located, Means, Polished, RunReport, SamplerError, Target, Totals};
+use crate::sampler::{Coordinates, Found, Located, Means, Polished, RunReport, SamplerError, StartingDraw, Target, Totals};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::accounting::SamplingProbability;
@@ -17,12 +17,15 @@ pub(crate) struct Chains {
     settings: Settings,
     walkers: Vec<Walker>,
     observations: Observations,
+    kept: Kept,
+    /// The draw at which the chains started, if they did at one.
+    start: Option<StartingDraw>,
 }
 
 impl Chains {
     fn diagnostics(&self, target: &Target, polish: Option<Polished>) -> StochasticGradients {
         let steps = StochasticGradients::of(target, &self.settings, &self.observations, &self.walkers);
-        StochasticGradients { polish, ..steps }
+        StochasticGradients { polish, start: self.start, ..steps }
     }
 }
 
@@ -33,7 +36,7 @@ impl Walk for Chains {
         let (error, sharp) = (found.error.clone(), found.sharp);
         // The budget of the final sweeps is reserved before the chains get the rest.
         let polish = Sweeps::planned(&means.target, &Located::of(&found), &mut means.budget)?.map(Polish::new);
-        let Means { target, budget, parties } = &*means;
+        let Means { target, budget, parties, .. } = &*means;
         let scores = target.scores()?;
         let coordinates = coordinates(target, scores.as_ref(), found);
         let error = coordinates.covariance(&error);
@@ -46,7 +49,8 @@ impl Walk for Chains {
         let walkers = (0..chains).map(start).collect::<Result<_, _>>()?;
         let observations = Observations::new(&coordinates, &settings, chains, sharp);
         let steps = Steps::new(settings.warmup, settings.steps);
-        Ok((Self { coordinates, settings, walkers, observations }, steps, polish))
+        let (kept, start) = (Kept::default(), means.start);
+        Ok((Self { coordinates, settings, walkers, observations, kept, start }, steps, polish))
     }
 
     fn allowed_by_budget(&self, steps: &Steps, draws: u64) -> Option<f64> {
@@ -62,7 +66,7 @@ impl Walk for Chains {
 
     fn take(&mut self, means: &Means, phase: Phase, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
         let scores = means.target.scores()?;
-        let Self { coordinates, settings, walkers, observations } = self;
+        let Self { coordinates, settings, walkers, observations, .. } = self;
         let field = Field::new(means, scores.as_ref(), coordinates, settings);
         for (query, sums) in round.queries.iter().zip(totals.by_query()) {
             let Some(walker) = walkers.get_mut(query.chain as usize) else { continue };
@@ -72,7 +76,11 @@ impl Walk for Chains {
         Ok(())
     }
 
-    fn draws(&mut self, _: bool, warmup: bool, message: u64) -> Vec<Draw> {
+    fn draws(&mut self, kept: bool, warmup: bool, message: u64) -> Vec<Draw> {
+        let made = self.walkers.first().map_or(0, |walker| walker.made);
+        if kept && !warmup && !self.kept.keeps(self.settings.schedule.step(made) / self.settings.pace.step) {
+            return Vec::new();
+        }
         self.walkers.iter().map(|walker| walker.draw(warmup, message)).collect()
     }
 

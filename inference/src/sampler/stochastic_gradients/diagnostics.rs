@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Observations, Settings, Walker};
 use crate::sampler::hmc::{ERRORS, SLIGHT, WORTH_A_WORD};
-use crate::sampler::{Identity, Target};
+use crate::sampler::{Identity, StartingDraw, Target};
 use conclave_common::job::Algorithm;
 
 /// Share of steps that left the box, or had too much noise, above which a run warns.
@@ -17,6 +17,12 @@ const DOUBT: f64 = 0.25;
 pub struct StochasticGradients {
     /// Step eta, in posterior standard deviations (in their squares for `sgld` and `sgfs`).
     pub step: f64,
+    /// Decreasing steps; absent where all have the same length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decay: Option<DecreasingSteps>,
+    /// The posterior sample at which the chains started; absent where they started elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartingDraw>,
     /// Friction a, of a law with momenta.
     pub friction: Option<f64>,
     /// Probability that a unit is in the sample of a gradient.
@@ -54,6 +60,21 @@ pub struct StochasticGradients {
     pub polish: Option<Polished>,
 }
 
+/// Steps `eta_t = a (b + t)^(-gamma)`, numbered from 1. `step` is the length at the end of the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DecreasingSteps {
+    /// a.
+    pub a: f64,
+    /// b.
+    pub b: f64,
+    /// gamma.
+    pub gamma: f64,
+    /// Length of the first step.
+    pub first: f64,
+    /// Length of the last planned step.
+    pub last: f64,
+}
+
 /// A result's report on the sweeps that yield its draws. Shares are of the job's budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Polished {
@@ -69,11 +90,19 @@ pub struct Polished {
     pub acceptance_rate: f64,
 }
 
+impl DecreasingSteps {
+    fn of(settings: &Settings) -> Option<Self> {
+        let (gamma, (a, b)) = (settings.schedule.gamma()?, settings.schedule.coefficients()?);
+        let (first, last) = (settings.schedule.step(1), settings.schedule.step(settings.steps));
+        Some(Self { a, b, gamma, first, last })
+    }
+}
+
 impl StochasticGradients {
     pub(super) fn of(target: &Target, settings: &Settings, seen: &Observations, walkers: &[Walker]) -> Self {
-        let expected = settings.law.spread() - 1.0;
-        let stein = seen.watch.stein().into_iter().map(|one| Identity { error: one.error + expected, ..one }).collect();
         let algorithm = target.spec.algorithm;
+        let expected = settings.mean_of(algorithm, false, |law| law.spread()) - 1.0;
+        let stein = seen.watch.stein().into_iter().map(|one| Identity { error: one.error + expected, ..one }).collect();
         let heavy = matches!(algorithm, Algorithm::Sghmc | Algorithm::Sgnht);
         let count = |of: &dyn Fn(&Walker) -> u64| walkers.iter().map(of).sum::<u64>() as f64;
         let made = count(&|walker| walker.made).max(1.0);
@@ -82,20 +111,22 @@ impl StochasticGradients {
         let ess = settings.planned_ess.max(1.0);
         Self {
             step: settings.pace.step,
+            decay: DecreasingSteps::of(settings),
+            start: None,
             friction: heavy.then_some(settings.pace.friction),
             batch: settings.probability,
             warmup: settings.warmup,
             noise_share: settings.kappa(),
             sampling_variance,
             sampling_share: sampling_variance * steps.len() as f64 / steps.iter().sum::<f64>(),
-            planned_variance: settings.law.draws_spread(),
+            planned_variance: settings.mean_of(algorithm, true, |law| law.draws_spread()),
             planned_ess: settings.planned_ess,
             planned_error: ess.sqrt().recip(),
             shape_released: seen.sharp,
             turned: count(&|walker| walker.turned) / made,
             exceeded: count(&|walker| walker.exceeded) / made,
             thermostat: seen.thermostat().filter(|_| algorithm == Algorithm::Sgnht),
-            kinetic: settings.law.momentum_variance().and_then(|variance| seen.watch.kinetic(variance)),
+            kinetic: settings.momentum_variance(algorithm).and_then(|variance| seen.watch.kinetic(variance)),
             stein: Identity::worst(stein),
             mean_gradient: Identity::worst(seen.watch.slopes()),
             polish: None,
@@ -103,10 +134,12 @@ impl StochasticGradients {
     }
 
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
+        let start = self.start.and_then(StartingDraw::words);
         if let Some(polish) = &self.polish {
-            return self.words_of_sweeps(polish);
+            return self.words_of_sweeps(polish).into_iter().chain(start).collect();
         }
         let mut words = vec![self.bias()];
+        words.extend(start);
         if self.batch < 1.0 && settings.law.counts_samples() {
             words.push(format!(
                 "sampling {} of the units contributes {:.0}% of a gradient's noise; this is assumed, because no release measures it: an error of {:.0}% in it \
@@ -184,10 +217,14 @@ impl StochasticGradients {
     /// Returns the known bias.
     fn bias(&self) -> String {
         let percent = 100.0 * (self.planned_variance - 1.0);
+        let steps = match self.decay {
+            Some(DecreasingSteps { last, .. }) => format!("{} that decrease to {last:.3}", self.step),
+            None => self.step.to_string(),
+        };
         let of_step = if percent.abs() < 0.05 {
             "a normal posterior would have its own variance; any other has a bias that no figure here shows".to_owned()
         } else {
-            format!("variance bias about {percent:.1}% from steps of {} on a normal posterior, and more on another", self.step)
+            format!("variance bias about {percent:.1}% from steps of {steps} on a normal posterior, and more on another")
         };
         format!("approximate: no test ends a step ({of_step})")
     }

@@ -2,11 +2,12 @@
 //! coordinates and settings that the run itself will have.
 
 use super::algorithm::coordinates;
+use super::laws::{law, longest_step};
 use super::polish::ACCEPTED;
-use super::{Settings, SettingsInput, Sgfs, Sweeps, usual_step};
+use super::{Pace, Schedule, Settings, SettingsInput, Sgfs, Sweeps, usual_step};
 use crate::sampler::gradient_search::locate_share;
 use crate::sampler::hmc::{ForeseenSweeps, SEARCH, by_gradients};
-use crate::sampler::{Allotment, Foreseen, GradientSearch, Located, Matrix, Outlook, SamplerError, Target};
+use crate::sampler::{Allotment, Foreseen, GradientSearch, Located, Matrix, Outlook, SamplerError, Start, Target};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 
@@ -15,8 +16,17 @@ use conclave_common::query::PartyMetadata;
 /// model has no gradients; the budget is invalid; a query has no price.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let (all, theirs) = noise(spec);
-    let draws = f64::from(spec.sampler.chains) * spec.sampler.draws as f64 / all;
+    let draws = f64::from(spec.sampler.chains) * foreseen_schedule(spec).time(spec.sampler.draws) / all;
     by_gradients(spec, parties, ((theirs / all).clamp(1e-3, 1.0), 1.0), draws)
+}
+
+/// Returns the lengths of the steps, if the budget affords the job's step or the default one.
+fn foreseen_schedule(spec: &JobSpec) -> Schedule {
+    let given = spec.sampler.stochastic;
+    let pace = Pace { step: given.step.unwrap_or(usual_step(spec.algorithm)), friction: given.friction.unwrap_or(1.0) };
+    let Some(gamma) = given.decay else { return Schedule::constant(pace.step) };
+    let usual = || law(spec.algorithm, pace).map_or(0.0, |law| law.warmup()) as u64;
+    Schedule::decreasing(pace.step, gamma, given.warmup.unwrap_or_else(usual), longest_step(spec.algorithm, pace.friction))
 }
 
 /// Returns the variance of a gradient's noise in the job's chains, in posterior sds, and the part of it that the parties may add:
@@ -48,13 +58,17 @@ pub(crate) fn foresee(
     let mut budget = Allotment::new(spec, parties)?;
     let search_share = locate_share(spec);
     let found = GradientSearch::guessed(target, parties, budget.split_off(search_share), mean, precision)?;
+    let start = match spec.start_share() {
+        Some(_) => Some(Start::planned(target, parties, Located::of(&found), &mut budget)?.report),
+        None => None,
+    };
     let sweeps = Sweeps::planned(target, &Located::of(&found), &mut budget)?;
     let coordinates = coordinates(target, scores, found);
     let error = &Matrix::zeros(mean.len());
     let (coordinates, budget) = (&coordinates, &budget);
     let settings = Settings::new(&SettingsInput { target, scores, coordinates, error, parties, budget })?;
     let draws = settings.steps - settings.warmup;
-    let kept = draws as f64 * f64::from(spec.sampler.chains);
+    let kept = settings.kept() * f64::from(spec.sampler.chains);
     let steps = settings.steps_of_a_draw();
     let ess = |shares: Vec<f64>| kept / shares.iter().zip(&steps).map(|(share, v)| share * v).sum::<f64>();
     let ess_of_coordinate = |shares| sweeps.as_ref().map_or_else(|| ess(shares), Sweeps::ess);
@@ -64,6 +78,8 @@ pub(crate) fn foresee(
         search_share,
         warmup: settings.warmup,
         draws,
+        kept: settings.kept() as u64,
+        start,
         step_share: settings.step_share * f64::from(spec.sampler.chains),
         ess: coordinates.shares().into_iter().map(ess_of_coordinate).collect(),
         acceptance: sweeps.as_ref().map_or(1.0, |_| ACCEPTED),

@@ -27,6 +27,14 @@ pub(crate) fn usual_step(algorithm: Algorithm) -> f64 {
     }
 }
 
+/// Returns the longest of decreasing steps: half of what a chain on a standard normal posterior bears.
+pub(crate) fn longest_step(algorithm: Algorithm, friction: f64) -> f64 {
+    match algorithm {
+        Algorithm::Sghmc | Algorithm::Sgnht => 0.5 * friction.recip().min(1.0),
+        _ => 1.0,
+    }
+}
+
 /// `sgld`: stochastic gradient Langevin dynamics (Wang, Fienberg & Smola 2015, section 4.1; Welling & Teh 2011).
 ///
 /// `u' = u + (eta/2) G + N(0, eta - eta² V/4)`, where `G` is a gradient whose noise has variance `V`. At `V = 4/eta` nothing is

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `law` | the common interface of the four laws |
 //! | `laws` | the step of each |
+//! | `schedule` | the length of each step, constant or decreasing, and the draws that are kept |
 //! | `added_noise` | the noise of random sampling, and public noise beside the parties' |
 //! | `price` | the cost of a release, alone or in a block |
 //! | `settings` | step, noise and number of steps, from the budget and the result of the search |
@@ -28,6 +29,7 @@ mod laws;
 mod observations;
 mod polish;
 mod price;
+mod schedule;
 mod settings;
 mod walker;
 
@@ -37,11 +39,12 @@ use law::{Law, Pace, State};
 use laws::{Sgfs, usual_step};
 use observations::Observations;
 use polish::Sweeps;
+use schedule::{Kept, Schedule};
 use settings::{Settings, SettingsInput};
 use walker::Walker;
 
 use algorithm::Chains;
-pub use diagnostics::{Polished, StochasticGradients};
+pub use diagnostics::{DecreasingSteps, Polished, StochasticGradients};
 pub(crate) use forecast::noise;
 use forecast::{foresee, outlook};
 pub(super) use polish::Polish;

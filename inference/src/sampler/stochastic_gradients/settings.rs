@@ -3,8 +3,8 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::laws::{HOT, law};
-use super::{Law, Pace, Sgfs, added_noise, price, usual_step};
+use super::laws::{HOT, law, longest_step};
+use super::{Law, Pace, Schedule, Sgfs, added_noise, price, usual_step};
 use crate::sampler::hmc::{affordable_steps, mean};
 use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
 use crate::sampler::{Allotment, Coordinates, Matrix, SamplerError, Target, factor, normals};
@@ -27,6 +27,8 @@ const TRIED: usize = 64;
 pub(crate) struct Settings {
     pub(crate) law: Box<dyn Law>,
     pub(crate) pace: Pace,
+    /// The lengths of the steps; the pace has that of the last step of the warm-up.
+    pub(crate) schedule: Schedule,
     pub(crate) kind: QueryKind,
     /// Noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,
@@ -94,6 +96,36 @@ impl Settings {
             }
             step = shorter;
         }
+    }
+
+    /// Returns the law of the step with this number, from 1, and the noise that it needs; `None` if all steps have the law and the
+    /// variance of the settings.
+    pub(crate) fn decreased(&self, algorithm: Algorithm, number: u64) -> Option<(Box<dyn Law>, Vec<f64>)> {
+        self.schedule.gamma()?;
+        let law = law(algorithm, Pace { step: self.schedule.step(number), ..self.pace })?;
+        let samples = Matrix::zeros(self.known.len());
+        let variance = law.variance(&self.known, self.samples.as_ref().unwrap_or(&samples));
+        Some((law, variance))
+    }
+
+    /// Returns the mean of a property of the law over the steps after the warm-up: over the steps, or over the kept draws.
+    pub(crate) fn mean_of(&self, algorithm: Algorithm, by_draw: bool, of: impl Fn(&dyn Law) -> f64) -> f64 {
+        if self.schedule.gamma().is_none() {
+            return of(self.law.as_ref());
+        }
+        let at = |step: f64| law(algorithm, Pace { step, ..self.pace }).map_or(f64::NAN, |law| of(law.as_ref()));
+        self.schedule.mean(self.steps - self.warmup, by_draw, at)
+    }
+
+    /// Returns the mean stationary variance of the momenta after the warm-up, if it depends on the noise.
+    pub(crate) fn momentum_variance(&self, algorithm: Algorithm) -> Option<f64> {
+        self.law.momentum_variance()?;
+        Some(self.mean_of(algorithm, false, |law| law.momentum_variance().unwrap_or(1.0)))
+    }
+
+    /// Returns the number of kept draws of each chain.
+    pub(crate) fn kept(&self) -> f64 {
+        self.schedule.time(self.steps - self.warmup)
     }
 
     /// Returns the sd of a gradient's noise over all parties, in units of the largest contribution of a record, scaled to a
@@ -200,8 +232,12 @@ impl SettingsInput<'_> {
         let warmup = match sampler.stochastic.warmup {
             Some(named) => named,
             None if samples.is_some() => STOCHASTIC_WARMUP,
-            None if sampler.starts.is_some() => 0,
+            None if sampler.starts.is_some() && sampler.stochastic.decay.is_none() => 0,
             None => (law.warmup().ceil() as u64).min(affordable / WARMUP_PART),
+        };
+        let schedule = match sampler.stochastic.decay {
+            Some(gamma) => Schedule::decreasing(pace.step, gamma, warmup, longest_step(spec.algorithm, pace.friction)),
+            None => Schedule::constant(pace.step),
         };
         let steps = affordable.min(warmup.saturating_add(sampler.draws));
         if steps <= warmup {
@@ -215,6 +251,7 @@ impl SettingsInput<'_> {
         let mut settings = Settings {
             law,
             pace,
+            schedule,
             kind,
             noise,
             variance,
@@ -226,8 +263,7 @@ impl SettingsInput<'_> {
             warmup,
             planned_ess: 0.0,
         };
-        let kept = (steps - warmup) as f64 * f64::from(sampler.chains);
-        settings.planned_ess = kept / mean(&settings.steps_of_a_draw());
+        settings.planned_ess = settings.kept() * f64::from(sampler.chains) / mean(&settings.steps_of_a_draw());
         Ok(settings)
     }
 

@@ -72,7 +72,12 @@ impl Walker {
         let prior = field.coordinates.prior_slope(field.target, &plain);
         let noise = (settings.probability, settings.sd(field.parties));
         let Slopes { slope, score, variances: known } = field.slopes(&self.place.at, &prior, totals, noise);
-        let public = TopUp::new(settings.law.as_ref(), &settings.variance, &known, settings.samples.as_ref());
+        let decreased = settings.decreased(field.target.spec.algorithm, self.made + 1);
+        let (law, variance) = match &decreased {
+            Some((law, variance)) => (law.as_ref(), variance.as_slice()),
+            None => (settings.law.as_ref(), settings.variance.as_slice()),
+        };
+        let public = TopUp::new(law, variance, &known, settings.samples.as_ref());
         let noise = public.noise(&normals(&mut self.rng, slope.len()));
         let noisy: Vec<f64> = slope.iter().zip(&noise).map(|(g, e)| g + e).collect();
         let kicked = Kicked {
@@ -89,8 +94,9 @@ impl Walker {
             at_rest: true,
         };
         self.made += 1;
-        self.exceeded += u64::from(public.exceeded);
-        self.moved(field, settings.law.step(&self.state, &noisy, &settings.variance));
+        // Long steps of a warm-up have more noise than their law needs.
+        self.exceeded += u64::from(public.exceeded && (decreased.is_none() || self.made > settings.warmup));
+        self.moved(field, law.step(&self.state, &noisy, variance));
         kicked
     }
 

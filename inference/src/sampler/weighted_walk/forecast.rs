@@ -51,6 +51,8 @@ pub(in crate::sampler) fn foresee(
         search_share,
         warmup,
         draws,
+        kept: draws,
+        start: None,
         step_share: planned.share,
         ess: vec![planned.ess; mean.len()],
         messages_of_a_step: 1,

@@ -85,7 +85,12 @@ fn released(config: &PartyConfig, job: &JobView, releases: Option<&Releases>) ->
     if kinds.is_empty() || !kinds.iter().all(chooses) {
         let quantity = job.spec.as_ref().map_or(ReleasedQuantity::RATIO, JobSpec::released_quantity);
         let means = if quantity.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
-        let which = if kinds.iter().any(chooses) { "Each number of the search" } else { "Each number" };
+        let starts = job.spec.as_ref().is_some_and(|spec| spec.start_share().is_some());
+        let which = match kinds.iter().any(chooses) {
+            true if starts => "Each number except that of the choice at which the chains start",
+            true => "Each number of the search",
+            false => "Each number",
+        };
         text = format!(
             "{which} is a sum over all records of {}, bounded in advance for each of them, plus fresh random noise of the stated \
              size.{means} ",

@@ -4,3 +4,5 @@ mod laws;
 mod polish;
 mod runs;
 mod sampled;
+mod schedule;
+mod start;
