@@ -236,8 +236,8 @@ fn an_owner_draws_among_candidates() {
     check_export(&cluster, "a");
 }
 
-/// Algorithm 3, the hybrid: one job with two kinds of release in one ledger. The owner's statement and consent name both, the ledger
-/// verifies, and the owner replays every number.
+/// Algorithm 3, the hybrid: one job with two kinds of release in one ledger. The owner's statement names both, the ledger verifies, and the
+/// owner replays every number.
 #[test]
 fn chains_start_at_a_posterior_sample() {
     let cluster = parties("");
