@@ -175,7 +175,6 @@ fn jobs() -> Vec<(Parts, &'static str)> {
             "4efc56947c1bdf1d",
         ),
         (("augmentation", Linear, "chains = 2\ndraws = 20\nwarmup = 5", "epsilon = 3.0"), "2a68fc686b090f22"),
-        (("augmentation", Logistic, "chains = 2\ndraws = 20\nwarmup = 5", "epsilon = 3.0"), "0000000000000000"),
         (("augmentation", Levels, "chains = 2\ndraws = 20\nwarmup = 5", "epsilon = 3.0"), "8a6174d6d0de2c8d"),
         (("augmentation", Bayes, "chains = 2\ndraws = 20\nwarmup = 5", "epsilon = 3.0"), "2ab726be7d8ad249"),
         (
