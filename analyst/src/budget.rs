@@ -108,7 +108,9 @@ mod tests {
         let text = text(&reply);
         let line = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
         assert!(
-            line("a").contains("2.50  7.12") && line("b").contains("does not disclose") && line("c").contains("earlier version"),
+            line("a").split_whitespace().eq(["a", "8", "2.50", "7.12", "1e-6"])
+                && line("b").contains("does not disclose")
+                && line("c").contains("earlier version"),
             "{text}"
         );
         assert_eq!(as_json(&reply.parties[0])["epsilon_left"], 7.125);

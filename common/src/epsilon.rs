@@ -27,11 +27,13 @@ fn rounded(epsilon: f64, round: fn(f64) -> f64) -> String {
         return "0".to_owned();
     }
     let size = epsilon.abs();
-    let decimals = (DECIMALS - libm::log10(size).floor()).max(DECIMALS);
+    let decimals = |size: f64| (DECIMALS - libm::log10(size).floor()).max(DECIMALS);
     if (LEAST..1e6).contains(&size) {
-        // Bounded by the range, so the conversion is exact.
-        let (steps, digits) = (libm::pow(10.0, decimals), decimals as usize);
-        return format!("{:.digits$}", round(epsilon * steps) / steps);
+        let steps = libm::pow(10.0, decimals(size));
+        let shown = round(epsilon * steps) / steps;
+        // Rounding may reach the next power of ten: 0.099999 is shown as 0.100. Bounded by the range, so the conversion is exact.
+        let digits = decimals(shown.abs().max(size)) as usize;
+        return format!("{shown:.digits$}");
     }
     let unit = libm::pow(10.0, libm::log10(size).floor() - DECIMALS);
     format!("{:.2e}", round(epsilon / unit) * unit)
@@ -45,6 +47,8 @@ mod tests {
     fn an_epsilon_has_two_decimals_or_three_digits() {
         let shown = [0.0, 3.0, 1.2, 24.987_3, 123.456, 0.5, 0.123_45, 0.012_34, 1.234e-5, 2e7].map(spent);
         assert_eq!(shown, ["0", "3.00", "1.20", "24.99", "123.46", "0.500", "0.124", "0.0124", "1.24e-5", "2.00e7"]);
+        // The cost of a job is a little below its budget.
+        assert_eq!([0.099_999_99, 0.999_999_9, 9.999_999_9].map(spent), ["0.100", "1.00", "10.00"]);
         assert_eq!([f64::NAN, f64::INFINITY].map(spent), ["-", "-"]);
     }
 

@@ -61,7 +61,7 @@ fn a_prediction_has_a_table_an_object_and_a_file() {
         "Odds ratio to row 1, with 95% intervals:",
         "Estimand: weighted.",
         // Two digits of the sd.
-        "0.475  0.036",
+        "0.1699  0.0068",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }

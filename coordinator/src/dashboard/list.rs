@@ -193,6 +193,7 @@ fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup 
         ("submitted", &|row| Cell::text(utc(row.submitted))),
     ];
     html! {
+        @if !rows.is_empty() { p { "Each row is an analysis over the parties’ records, which runs or has ended. Open it to read its verdict, its privacy spending and what to do." } }
         @if rows.is_empty() { p { "No job has been submitted yet." } }
         @else { (Table::new("The latest jobs first", rows, &columns).html()) }
         p {

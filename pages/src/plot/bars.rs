@@ -9,6 +9,9 @@ use super::path::Path;
 use crate::precision::rough;
 use crate::text::plain_name;
 
+/// Part of a budget below which the rest buys no release worth naming.
+const NOTHING: f64 = 1e-3;
+
 /// The state of a party's budget.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget<'a> {
@@ -35,6 +38,8 @@ pub fn budget(of: &Budget<'_>) -> Markup {
     let words = format!("epsilon {} of {} spent ({})", epsilon::spent(of.spent), of.limit, share_of(of.spent / of.limit));
     let rest = match of.projected.filter(|p| p.is_finite() && projected > spent) {
         Some(p) => format!("{} remaining; {} expected at the end", epsilon::room(remaining), epsilon::spent(p)),
+        // A budget is rarely used to the last digit.
+        None if remaining > 0.0 && remaining < NOTHING * of.limit => "as good as nothing remaining".to_owned(),
         None => format!("{} remaining", epsilon::room(remaining)),
     };
     let whole = |x: f64| super::figure::at(300.0 * x);
@@ -124,6 +129,8 @@ mod tests {
         {
             assert!(text.contains(part), "{part} in {text}");
         }
+        let used = budget(&Budget { id: "b", party: "a", spent: 2.999_9, projected: None, limit: 3.0 }).into_string();
+        assert!(used.contains("epsilon 3.00 of 3 spent (99.9%); as good as nothing remaining"), "{used}");
         assert!(!text.contains("<b><b>") && text.contains("&lt;b&gt;"));
         for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
             let text = budget(&Budget { id: "b", party: "a", spent: odd, projected: Some(odd), limit: 3.0 }).into_string();

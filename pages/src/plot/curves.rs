@@ -22,6 +22,11 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
 }
 
+/// Formats a time of the grid; a dash if it is not finite.
+fn time(at: f64) -> String {
+    if at.is_finite() { text::figure(at) } else { "-".to_owned() }
+}
+
 /// Plots probabilities over `scale`: the median of each curve, and the band between its quantiles. At most eight are drawn.
 #[must_use]
 pub fn curves(id: &str, title: &str, scale: &str, rows: &[Curve]) -> Markup {
@@ -43,7 +48,7 @@ pub fn curves(id: &str, title: &str, scale: &str, rows: &[Curve]) -> Markup {
     let of_curve = |of: &[f64; 3], at: usize| Cell::number(by_width(of[at], of[2] - of[0]));
     let columns: [Column<'_, (&str, &CurvePoint)>; 5] = [
         ("curve", &|(name, _)| Cell::name(name)),
-        ("time", &|(_, (at, _))| Cell::number(text::figure(*at))),
+        ("time", &|(_, (at, _))| Cell::number(time(*at))),
         ("5%", &|(_, (_, of))| of_curve(of, 0)),
         ("median", &|(_, (_, of))| of_curve(of, 1)),
         ("95%", &|(_, (_, of))| of_curve(of, 2)),

@@ -93,10 +93,10 @@ fn body(shown: &ShownJob, csrf: &str) -> Markup {
 /// States the decision on a job, its terms, and whether its end is permanent.
 fn decided(job: &JobView) -> Markup {
     html! {
-        p { "State: " b { (job.state().as_str()) }
+        p { "State: " b { (job.state().as_str()) } "."
             @if let Some(decided) = &job.request.decided {
-                ", by the " (decided.decider) " on " (stored(&decided.time))
-                @if !decided.reason.is_empty() { ": " (plain(&decided.reason, REASON)) }
+                " It was " (decided.standing.as_str()) " by the " (decided.decider) " on " (stored(&decided.time))
+                @if decided.reason.is_empty() { "." } @else { ": " (plain(decided.reason.trim_end_matches('.'), REASON)) "." }
             }
         }
         @if let Some(permit) = job.permit() { p { "Terms: " (plain(&permit.words(), REASON)) "." } }

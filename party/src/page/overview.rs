@@ -115,7 +115,7 @@ fn waiting(jobs: &[crate::owner::JobView]) -> Markup {
     let waiting: Vec<_> = jobs.iter().filter(|job| job.state() == JobState::Awaiting).collect();
     html! {
         h2 { "Waiting for your decision" }
-        @if waiting.is_empty() { p { "Nothing." } }
+        @if waiting.is_empty() { p { "Nothing to do: no job waits for your consent." } }
         @for job in waiting.iter().take(JOBS) {
             (notice(Tone::Note, &format!("{} submitted {}", plain(&job.request.analyst, 80), plain(job.name(), 80)), &html! {
                 p { "Submitted on " (stored(&job.request.asked)) ". " a href={ "/jobs/" (job.request.job) } { "Review and decide" } }

@@ -29,7 +29,7 @@ pub(super) fn summary(summary: &Summary) -> Markup {
 fn guesses(of_100: u32) -> Markup {
     let words = right(of_100);
     let (bound, number) = words.rsplit_once(' ').unwrap_or(("", &words));
-    html! { @if !bound.is_empty() { small { (bound) } " " } (number) " of 100" }
+    html! { @if !bound.is_empty() { small { (bound) } " " } span.whole { (number) " of 100" } }
 }
 
 fn study(study: &Study) -> Markup {

@@ -29,6 +29,9 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
         (warnings(&elsewhere(&status.warnings, result)))
         p class=[samples(status).then_some("heard")] { b { (sentence(status, result)) } }
         @if let Some(words) = next_step(status) { p { (words) } }
+        @if status.state == State::Failed && result.is_none() {
+            p { "What to do: correct what the reason names, or ask the owner whom it names, then submit the job again. The remedy and what was spent, to file or to print: " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
+        }
         @if let Some(result) = result.filter(|_| status.state.has_ended()) {
             (Verdict::of(result).notice())
             p.note { "For a terminal: " code title=(status.id) { "conclave summary " (first(&status.id, SHORT)) } ". To file or to print: " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
@@ -103,8 +106,10 @@ fn sentence(status: &Status, result: Option<&Value>) -> String {
         },
         State::Finished | State::Cancelled | State::Failed => {
             let why = result.map(run::ended).filter(|_| status.state == State::Finished);
-            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            format!("{}{why}.", sentence_case(&status.state_words()))
+            let words = sentence_case(&status.state_words());
+            // The words of a run without an answer have a colon of their own.
+            let joined = if words.contains(':') { "; " } else { ": " };
+            why.map_or_else(|| format!("{words}."), |why| format!("{words}{joined}{why}."))
         }
     }
 }
@@ -223,6 +228,8 @@ mod tests {
         assert!(state(&running, None).into_string().contains("Nothing to do: this page follows the run"));
         let paused = Status { state: State::Paused, waiting_for: vec!["b".to_owned()], ..Status::default() };
         assert!(state(&paused, None).into_string().contains("What to do: have the party started again"));
+        let failed = Status { state: State::Failed, id: "4f".to_owned(), ..Status::default() };
+        assert!(state(&failed, None).into_string().contains("What to do: correct what the reason names"));
     }
 
     #[test]
@@ -230,7 +237,7 @@ mod tests {
         let ended = Status { state: State::Finished, grade: Some(Grade::NoAnswer), id: "4f".to_owned(), ..Status::default() };
         let result = json!({"stopped_by": "released", "adequacy": {"adequate": false, "reasons": ["too noisy"]}});
         let page = state(&ended, Some(&result)).into_string();
-        for part in ["Finished: no adequate answer: the whole budget released", "Too noisy.", "conclave summary 4f"] {
+        for part in ["Finished: no adequate answer; the whole budget released", "Too noisy.", "conclave summary 4f"] {
             assert!(page.contains(part), "{part} in {page}");
         }
     }

@@ -43,7 +43,7 @@ fn signature(job: &JobView) -> String {
     let key = job.terms.signer().map(|key| format!(" {key}")).unwrap_or_default();
     format!(
         "signed with the key{key} of analyst {}, checked by this party against its CA before the job was entered; the job's id follows from the \
-         signed text. The analyst's certificate is not stored here: `conclave-party verify {}` checks it again",
+         signed text. The analyst's certificate is not stored here: conclave-party verify {} checks it again",
         job.request.analyst, job.request.job
     )
 }
