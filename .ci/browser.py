@@ -19,6 +19,8 @@ WIDTHS = (1280, 390)
 VIEWS = tuple((width, scheme) for width in WIDTHS for scheme in ("light", "dark"))
 # The widths and colours at which axe-core's rules are checked: each of both once.
 RULED = ((1280, "light"), (390, "dark"))
+# Widths of desktops, at which no table hides a column.
+DESKTOPS = (1400, 1920)
 # Pixels by which a text may exceed its picture: the rounding of the layout.
 SLACK = 1.0
 
@@ -65,6 +67,19 @@ def cut_texts(page):
     }""",
         SLACK,
     )
+
+
+def hidden_columns(page, height=900):
+    """Returns the tables of which a desktop's screen hides columns, as sentences."""
+    found = []
+    for width in DESKTOPS:
+        page.set_viewport_size({"width": width, "height": height})
+        found += page.evaluate(
+            """width => [...document.querySelectorAll('.scroll')].filter(box => box.clientWidth && box.scrollWidth > box.clientWidth + 1).map(box =>
+                `at ${width} px a table hides ${box.scrollWidth - box.clientWidth} pixels: ${box.textContent.slice(0, 60)}`)""",
+            width,
+        )
+    return found
 
 
 def contrast(page):
@@ -117,13 +132,15 @@ def finds_a_planted_violation(browser):
 
 
 def finds_a_planted_fault(browser):
-    """Returns whether a label that leaves its picture is found, and one inside it is not."""
+    """Returns whether a label that leaves its picture and a table wider than its box are found, and others are not."""
     page = browser.new_page()
     picture = '<svg width="100" height="20" viewBox="0 0 100 20" aria-labelledby="planted"><text x="{}" y="15">label</text></svg>'
     page.set_content(picture.format(-10) + picture.format(20))
     found, measured = cut_texts(page)
+    page.set_content('<div class="scroll" style="overflow-x: auto; width: 200px"><div style="width: 300px">wide</div></div><div class="scroll">fits</div>')
+    hidden = hidden_columns(page)
     page.close()
-    return len(found) == 1 and measured == 2
+    return len(found) == 1 and measured == 2 and len(hidden) == len(DESKTOPS)
 
 
 def look(browser, path, out, views=VIEWS):
@@ -151,6 +168,8 @@ def look(browser, path, out, views=VIEWS):
         problems += [f"{where}, details open: {what}" for what in complaints(page) + cut_texts(page)[0]]
         if (width, scheme) in RULED:
             problems += [f"{where}, details open: {what}" for what in violations(page)]
+        if width > DESKTOPS[0] - 200:
+            problems += [f"{path.name}, details open: {what}" for what in hidden_columns(page)]
         context.close()
     page = browser.new_page()
     page.goto(address)

@@ -22,6 +22,9 @@ import time
 from browser import look
 from demo_site import NARROW, PARTIES, check, until
 
+# Pixels that are free below the decision on a phone's second screen, for a longer name or another font.
+MARGIN = 60
+
 
 def keyboard(looker):
     """Checks that the first tab stop skips the header, and that every stop is visible."""
@@ -121,7 +124,7 @@ def consent(demo):
     button = page.locator("details.choice > summary").first
     box = button.bounding_box()
     end = box["y"] + box["height"]
-    assert end <= 2 * NARROW["height"], f"the decision ends at {end} px, beyond two screens"
+    assert end <= 2 * NARROW["height"] - MARGIN, f"the decision ends at {end} px, within {MARGIN} px of the end of two screens or beyond it"
     button.click()
     owner.shots("consent-open")
     page.get_by_role("button", name="Approve this job").click()

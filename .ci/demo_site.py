@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from browser import complaints, contrast, cut_texts, finds_a_planted_fault, finds_a_planted_violation, violations
+from browser import complaints, contrast, cut_texts, finds_a_planted_fault, finds_a_planted_violation, hidden_columns, violations
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 PARTIES = ("hospital-a", "hospital-b", "hospital-c")
@@ -77,6 +77,7 @@ class Looker:
                 dark = "-dark" if scheme == "dark" else ""
                 self.page.screenshot(path=self.out / f"{name}-{width}{dark}.png", full_page=True)
             self.errors += [f"{name} at {width}: {what}" for what in complaints(self.page) + cut_texts(self.page)[0]]
+        self.errors += [f"{name}: {what}" for what in hidden_columns(self.page)]
         self.page.emulate_media(color_scheme="light")
         self.page.set_viewport_size(WIDE)
         if printed:

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use conclave_common::epsilon;
 use conclave_pages::table::{Cell, Column, Table};
-use conclave_pages::text::number;
+use conclave_pages::text::as_written;
 use conclave_proto::error::Fault;
 use conclave_proto::v1::{BudgetReply, BudgetRequest, BudgetTold, PartyBudget};
 use serde_json::{Value, json};
@@ -61,15 +62,15 @@ fn as_json(party: &PartyBudget) -> Value {
 }
 
 fn text(reply: &BudgetReply) -> String {
-    let figure = |party: &PartyBudget, figure: fn(&BudgetTold) -> f64| {
-        Cell::number(party.budget.as_ref().map_or_else(|| "-".to_owned(), |budget| number(figure(budget))))
+    let figure = |party: &PartyBudget, show: fn(&BudgetTold) -> String| {
+        Cell::number(party.budget.as_ref().map_or_else(|| "-".to_owned(), show))
     };
     let columns: [Column<'_, PartyBudget>; 6] = [
         ("party", &|party| Cell::name(&party.name)),
-        ("epsilon for you", &|party| figure(party, |budget| budget.epsilon_limit)),
-        ("spent", &|party| figure(party, |budget| budget.epsilon_spent)),
-        ("a job may request", &|party| figure(party, |budget| budget.epsilon_left)),
-        ("at delta", &|party| figure(party, |budget| budget.delta)),
+        ("epsilon for you", &|party| figure(party, |budget| as_written(budget.epsilon_limit))),
+        ("spent", &|party| figure(party, |budget| epsilon::spent(budget.epsilon_spent))),
+        ("a job may request", &|party| figure(party, |budget| epsilon::room(budget.epsilon_left))),
+        ("at delta", &|party| figure(party, |budget| as_written(budget.delta))),
         ("", &|party| {
             Cell::text(match party.standing.as_str() {
                 "told" => "", // wire name
@@ -107,7 +108,9 @@ mod tests {
         let text = text(&reply);
         let line = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
         assert!(
-            line("a").contains("7.125") && line("b").contains("does not disclose") && line("c").contains("earlier version"),
+            line("a").split_whitespace().eq(["a", "8", "2.50", "7.12", "1e-6"])
+                && line("b").contains("does not disclose")
+                && line("c").contains("earlier version"),
             "{text}"
         );
         assert_eq!(as_json(&reply.parties[0])["epsilon_left"], 7.125);

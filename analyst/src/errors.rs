@@ -38,7 +38,9 @@ fn meaning(code: ErrorCode) -> &'static str {
         ErrorCode::InvalidInput => "a job, a configuration, a data file or an option is invalid",
         ErrorCode::NotFound => "the job or the file does not exist",
         ErrorCode::Policy => "an owner's policy forbids the request",
-        ErrorCode::Revoked => "an owner has withdrawn its consent, or its trust in a certificate",
+        ErrorCode::Revoked => {
+            "an owner has withdrawn its consent or its trust in a certificate, or its permit for the job has ended"
+        }
         ErrorCode::Budget => "a privacy budget does not cover the request",
         ErrorCode::Unauthenticated => "the certificate does not authorise the request",
         ErrorCode::Unreachable => "a party or the coordinator cannot be reached",

@@ -9,6 +9,7 @@ use conclave_pages::short_id::shortest;
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::thousands;
 use conclave_pages::verdict::{Grade, state_words};
+use conclave_pages::waiting::is_for_consent;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{JobRequest, JobStatus, ListRequest};
 use serde_json::json;
@@ -58,7 +59,7 @@ pub(crate) async fn list(args: JobsArgs) -> Result<ExitCode, Fault> {
         say!("No jobs yet. `conclave submit JOB.toml` sends one.");
     } else {
         let state = |job: &JobStatus| {
-            let words = state_words(&job.state, &job.verdict);
+            let words = state_words(&job.state, &job.verdict, is_for_consent(&job.waiting_for, &job.awaiting_consent));
             if job.place > 0 { format!("{words} ({})", job.place) } else { words }
         };
         let verdict = |job: &JobStatus| {
@@ -155,7 +156,8 @@ pub(crate) async fn summary(args: ResultArgs) -> Result<ExitCode, Fault> {
     let request = JobRequest { job: args.job.clone() };
     let status = client.get(request).await.map_err(refused)?.into_inner();
     if status.result_json.is_empty() && status.state != "failed" {
-        return Err(Fault::new(ErrorCode::NotFound, format!("job {} is {} and has no result", args.job, status.state))
+        let state = state_words(&status.state, &status.verdict, is_for_consent(&status.waiting_for, &status.awaiting_consent));
+        return Err(Fault::new(ErrorCode::NotFound, format!("job {} is {state} and has no result", args.job))
             .with_remedy(format!("follow it with `conclave watch {}{}`", args.job, args.connection.options())));
     }
     let status = at_level(&mut client, status, interval.other()).await?;

@@ -1,10 +1,11 @@
 //! A finished run, as stated by the coordinator, as a document.
 
+use conclave_common::epsilon;
 use conclave_pages::document::{self, Block};
 use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::run::{self, Truth};
 use conclave_pages::table::{Cell, Column, Table};
-use conclave_pages::text::{as_written, number, plain_name, thousands, whole};
+use conclave_pages::text::{as_written, plain_name, thousands, whole};
 use conclave_pages::verdict::{Grade, Verdict, other_warnings};
 use conclave_pages::{aggregation, released};
 use conclave_proto::error::{ErrorCode, Fault};
@@ -126,7 +127,7 @@ impl RunResult {
             let shown = |key: &str, show: fn(f64) -> String| party[key].as_f64().map_or_else(|| "-".to_owned(), show);
             format!(
                 "{} of {} at {}",
-                shown("epsilon_spent", number),
+                shown("epsilon_spent", epsilon::spent),
                 shown("epsilon_budget", as_written),
                 plain_name(text(party, "name"))
             )
@@ -245,7 +246,7 @@ mod tests {
         object["posterior"].as_array_mut().unwrap().iter_mut().for_each(|row| row["rhat"] = 1.03.into());
         let text = RunResult::parse(&object.to_string()).unwrap().short_report("conclave summary 4f --all");
         assert!(text.starts_with("◐ Preliminary: the largest R-hat is 1.030"), "{text}");
-        for part in ["the first 6 of 40 parameters", "Epsilon spent: 2.9900 of 3 at hospital-a.", "conclave summary 4f --all"] {
+        for part in ["the first 6 of 40 parameters", "Epsilon spent: 2.99 of 3 at hospital-a.", "conclave summary 4f --all"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(text.lines().count() <= 24 && !text.contains("Privacy spent on this job"), "{text}");
@@ -307,7 +308,7 @@ mod tests {
             "answers_left_out":12,"chi2":1.5,"degrees_of_freedom":2,"p_value":0.47}"#,
         );
         let text = RunResult::parse(&fitted).unwrap().report(Some(&[("dose", 0.4)]));
-        for part in ["fitted to 4,800 released", "+1.4 sd  0.432  0.022     0.011         0.410", "p = 0.4700"] {
+        for part in ["fitted to 4,800 released", "+1.4 sd  0.432  0.022     0.011         0.410", "p = 0.47"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         let withheld = with(

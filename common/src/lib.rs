@@ -10,6 +10,7 @@
 compile_error!("the feature `test-util` of conclave-common is for tests of the dev profile: no release may be built with it");
 
 mod elementary;
+pub mod epsilon;
 mod formula;
 pub mod job;
 pub mod model;

@@ -2,6 +2,7 @@
 
 use conclave_common::query::{PartyMetadata, Phase};
 use conclave_pages::verdict::{Grade, Verdict, state_words};
+use conclave_pages::waiting;
 use conclave_proto::error::Fault;
 use conclave_proto::v1;
 
@@ -175,9 +176,14 @@ impl Status {
         }
     }
 
-    /// Returns the words for the state, which distinguish a run without an adequate answer.
+    /// Returns true for a job that waits for owners' decisions, and for nothing else.
+    pub(crate) fn waits_for_consent(&self) -> bool {
+        waiting::is_for_consent(&self.waiting_for, &self.awaiting_consent)
+    }
+
+    /// Returns the words for the state, which distinguish a run without an adequate answer and a job that waits for consent.
     pub(crate) fn state_words(&self) -> String {
-        state_words(self.state.as_str(), self.grade.map(Grade::words).unwrap_or_default())
+        state_words(self.state.as_str(), self.grade.map(Grade::words).unwrap_or_default(), self.waits_for_consent())
     }
 }
 

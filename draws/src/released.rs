@@ -15,7 +15,7 @@ pub(crate) fn budget_error(inference: &Inference) -> String {
         return "Privacy’s noise accounts for less than 1% of the variance of every parameter.".to_owned();
     }
     format!(
-        "The widest interval is {:.2} times as wide as without privacy: the noise accounts for {:.0}% of its variance. More draws cannot narrow \
+        "The widest interval is {:.1} times as wide as without privacy: the noise accounts for {:.0}% of its variance. More draws cannot narrow \
          it; only a larger budget or more records can.",
         (1.0 - most).max(f64::MIN_POSITIVE).sqrt().recip(),
         100.0 * most

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::text::{number, percent};
+use crate::precision::rough;
+use crate::text::percent;
 
 /// Returns a paragraph on the test's errors; `None` for a result without the object.
 #[must_use]
@@ -16,14 +17,14 @@ pub fn summary(result: &Value) -> Option<String> {
          an exact one, and with short steps posterior variances are {:.1}% larger. The owners’ noise contributes {} of the test’s noise variance of \
          {correction}.",
         100.0 * (wider - 1.0),
-        number(noise)
+        rough(noise)
     );
     if let Some(assumed) = figure("sampling_variance_assumed") {
         words += &format!(
             " Each answer uses a hidden subsample of {} of the records. The subsample’s variance of at most {} is assumed from the search’s curvature, \
              not known: if the true variance is larger by e, posterior precisions are about 1 - e/4 times the right ones.",
             percent(figure("batch").unwrap_or(f64::NAN)),
-            number(assumed)
+            rough(assumed)
         );
         let checked = |key: &str| of["checked"][key].as_f64();
         if let (Some(looks), Some(ratio), Some(error)) = (checked("looks"), checked("ratio"), checked("standard_error")) {

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::identity::identity;
 use crate::object::{rows, text};
+use crate::precision::rough;
 use crate::stochastic_gradients;
-use crate::text::{number, percent, plain};
+use crate::text::{percent, plain};
 
 /// Maximum length of a party's name.
 const NAME: usize = 63;
@@ -17,7 +18,7 @@ pub fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
     if !of.is_object() {
         return stochastic_gradients::diagnostics(result);
     }
-    let show = |key: &str| of[key].as_f64().map_or_else(|| "-".to_owned(), number);
+    let show = |key: &str| of[key].as_f64().map_or_else(|| "-".to_owned(), rough);
     let share = |key: &str| of[key].as_f64().map_or_else(|| "-".to_owned(), percent);
     let [step, friction, warmup, ess, error] = ["step", "friction", "warmup", "planned_ess", "planned_error"].map(show);
     let ([acceptance, unasked], energy) = (["acceptance", "unasked"].map(share), show("energy_error"));
@@ -52,7 +53,7 @@ fn noise(of: &Value) -> String {
         let name = plain(text(party, "party"), NAME);
         match party["equal"].as_u64() {
             Some(equal @ 1..) => format!("{name} repeated {equal} of its answers"),
-            _ => format!("{name} p = {}", party["p_value"].as_f64().map_or_else(|| "-".to_owned(), number)),
+            _ => format!("{name} p = {}", party["p_value"].as_f64().map_or_else(|| "-".to_owned(), rough)),
         }
     };
     let parties: Vec<String> = rows(of, "repeated_answers").iter().map(party).collect();

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::text::number;
+use crate::precision::{by_sd, rough};
 
 /// Formats a figure that should be 0, with its distance from 0 in standard errors.
 pub(crate) fn identity(of: &Value) -> String {
     let Some(error) = of["error"].as_f64() else { return "-".to_owned() };
     match of["standard_error"].as_f64() {
-        Some(se) if se > 0.0 => format!("{} ({:.1} standard errors)", number(error), error.abs() / se),
-        _ => format!("{} (too few steps for a standard error)", number(error)),
+        Some(se) if se > 0.0 => format!("{} ({:.1} standard errors)", by_sd(error, se), error.abs() / se),
+        _ => format!("{} (too few steps for a standard error)", rough(error)),
     }
 }

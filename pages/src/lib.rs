@@ -14,6 +14,7 @@
 //! - [`run`] has the figures of a run's result for all surfaces; [`ends`] has the ends of its intervals.
 //! - [`precision`] rounds figures to the digits that their error supports.
 //! - [`verdict`] has the verdict on an answer, and [`checks`] the names of its checks.
+//! - [`waiting`] has the words for a job that waits for its owners' consent.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
 //! - [`short_id`] shortens ids of jobs and finds a job by its first characters; [`moment`] formats times.
 //! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run, and [`target`] counts
@@ -49,3 +50,4 @@ pub mod table;
 pub mod target;
 pub mod text;
 pub mod verdict;
+pub mod waiting;

@@ -1,5 +1,6 @@
 //! Rounding of figures to the digits that their error supports. JSON objects and data elements keep every digit.
 
+use conclave_common::text::figure;
 use serde_json::Value;
 
 use crate::text::number;
@@ -23,13 +24,23 @@ pub fn of_row(row: &Value, x: f64) -> String {
     by_sd(x, row["sd"].as_f64().unwrap_or(f64::NAN))
 }
 
-/// Formats a figure whose error has this sd.
+/// Formats a figure whose error has this sd; a dash if it is not finite.
 #[must_use]
 pub fn by_sd(x: f64, sd: f64) -> String {
     match decimals(sd) {
+        _ if !x.is_finite() => "-".to_owned(),
         Some(decimals) if x.abs() < 1e7 => without_signed_zero(format!("{x:.decimals$}")),
         _ => number(x),
     }
+}
+
+/// Formats a figure without a known error, such as a p-value or a diagnostic, to three significant digits.
+#[must_use]
+pub fn rough(x: f64) -> String {
+    if !x.is_finite() {
+        return "-".to_owned();
+    }
+    figure(format!("{x:.2e}").parse().unwrap_or(x))
 }
 
 /// Formats a figure with the decimals that an interval of this width needs, two at least.
@@ -113,6 +124,13 @@ mod tests {
         assert_eq!([by_sd(0.5, 0.0), by_sd(0.5, f64::NAN), by_sd(1e-11, 3e-12)], ["0.5000", "0.5000", "1.000e-11"]);
         assert_eq!(of_row(&json!({"sd": 0.02}), 0.4126), "0.413");
         assert_eq!(of_row(&json!({}), 0.4126), "0.4126");
+    }
+
+    #[test]
+    fn a_figure_of_unknown_error_has_three_digits() {
+        let shown = [0.0, 10.0, 0.5, 0.412_345, 1234.5, 1.234e-5, -0.056_78].map(rough);
+        assert_eq!(shown, ["0", "10", "0.5", "0.412", "1230", "1.23e-5", "-0.0568"]);
+        assert_eq!(rough(f64::NAN), "-");
     }
 
     #[test]

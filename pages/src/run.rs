@@ -1,14 +1,15 @@
 //! A run's result object as blocks and tables: the same figures for the terminal, the report and the dashboard.
 
+use conclave_common::epsilon;
 use serde_json::Value;
 
 use crate::document::{Block, fact};
 use crate::ends::Ends;
 use crate::object::{rows, text};
-use crate::precision::{by_width, of_row, ratio};
+use crate::precision::{by_width, of_row, ratio, rough};
 use crate::released::noise_columns;
 use crate::table::{Cell, Column, Table};
-use crate::text::{as_written, number, plain, thousands, thousandths, whole};
+use crate::text::{as_written, plain, thousands, thousandths, whole};
 use crate::{barker, gradients};
 
 /// Names with values to show beside those of a run: the true ones of simulated records.
@@ -17,15 +18,15 @@ pub type Truth<'a> = &'a [(&'a str, f64)];
 /// The columns of a party's spending.
 pub const SPENDING: [Column<'static, Value>; 6] = [
     ("releases", &|party| Cell::figure(&party["queries"], whole)),
-    ("epsilon (GDP)", &|party| Cell::figure(&party["epsilon_spent"], number)),
-    ("epsilon (zCDP)", &|party| Cell::figure(&party["epsilon_zcdp"], number)),
-    ("μ²", &|party| Cell::figure(&party["mu_squared_spent"], number)),
+    ("epsilon (GDP)", &|party| Cell::figure(&party["epsilon_spent"], epsilon::spent)),
+    ("epsilon (zCDP)", &|party| Cell::figure(&party["epsilon_zcdp"], epsilon::spent)),
+    ("μ²", &|party| Cell::figure(&party["mu_squared_spent"], rough)),
     ("delta", &|party| Cell::figure(&party["delta"], as_written)),
     ("epsilon allowed", &|party| Cell::figure(&party["epsilon_budget"], as_written)),
 ];
 
 fn shown(value: &Value) -> String {
-    value.as_f64().map_or_else(|| "-".to_owned(), number)
+    value.as_f64().map_or_else(|| "-".to_owned(), rough)
 }
 
 /// Builds the table of the parameters, with the true values and the errors of `moments` (mean and sd) in sds.
@@ -38,7 +39,7 @@ fn named(caption: &str, rows: &[Value], truth: Option<Truth<'_>>, moments: impl 
             Some(format!("{:+.1} sd", (mean.as_f64()? - value(row)?) / sd.as_f64()?))
         };
         let cell = |shown: Option<String>| Cell::number(shown.unwrap_or_else(|| "-".to_owned()));
-        table.push("true", rows.iter().map(|row| cell(value(row).map(number))));
+        table.push("true", rows.iter().map(|row| cell(value(row).map(as_written))));
         table.push("off by", rows.iter().map(|row| cell(off(row))));
     }
     table
@@ -126,7 +127,7 @@ pub fn restricted_means(result: &Value) -> Option<Table> {
         }
         false => "of each group",
     };
-    let caption = format!("Mean survival time up to {}, in the units of the data: {of}", number(longest));
+    let caption = format!("Mean survival time up to {}, in the units of the data: {of}", as_written(longest));
     let columns: [Column<'_, Value>; 4] = [
         ("records", &|curve| Cell::name(text(curve, "of"))),
         ("5%", &|curve| mean_of(curve, "q5")),

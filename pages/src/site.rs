@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::page::{Page, Style, document};
+use crate::waiting::FOR_CONSENT;
 
 /// The script of every live page. It only replaces parts of the page with content from the server.
 pub const SCRIPT: &str = include_str!("live.js");
@@ -25,7 +26,7 @@ const SCRIPT_AT: &str = "/live.js";
 pub struct Served<'a> {
     /// The title as plain text; names from outside must have passed [`crate::text::plain_name`].
     pub title: &'a str,
-    /// The title of the browser's tab, which names the daemon and the decisions that wait ([`tab`]).
+    /// The title of the browser's tab, which names the daemon and the jobs that wait for consent ([`tab`]).
     pub tab: &'a str,
     /// Address and title of the parent pages.
     pub parents: &'a [(&'a str, &'a str)],
@@ -47,13 +48,12 @@ impl<'a> Served<'a> {
     }
 }
 
-/// Returns the title of a tab: the number of jobs that wait for a decision, the page's name and the daemon's.
+/// Returns the title of a tab: the number of jobs that wait for consent, the page's name and the daemon's.
 #[must_use]
 pub fn tab(name: &str, daemon: &str, waiting: usize) -> String {
     match waiting {
         0 => format!("{name} – {daemon}"),
-        1 => format!("(1) {name} – {daemon}: a decision waits"),
-        n => format!("({n}) {name} – {daemon}: decisions wait"),
+        n => format!("({n}) {name} – {daemon}: {FOR_CONSENT}"),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
             let (parents, csrf) = (&[("/", "Jobs")][..], ("csrf", "w\""));
             render(&Served {
                 title: "t<",
-                tab: "(2) t – owner: decisions wait",
+                tab: "(2) t – owner: waiting for consent",
                 parents,
                 csrf,
                 has_session,
@@ -127,7 +127,7 @@ mod tests {
         };
         let known = page(true);
         for there in [
-            "<title>(2) t – owner: decisions wait</title>",
+            "<title>(2) t – owner: waiting for consent</title>",
             "href=\"/favicon.svg\"",
             "name=\"csrf\" value=\"w&quot;\"",
             "data-events=\"/e\"",
@@ -144,10 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn tabs_name_the_daemon_and_the_decisions_that_wait() {
+    fn tabs_name_the_daemon_and_the_jobs_that_wait() {
         assert_eq!(tab("hospital-a", "data owner", 0), "hospital-a – data owner");
-        assert_eq!(tab("Jobs", "coordinator", 1), "(1) Jobs – coordinator: a decision waits");
-        assert_eq!(tab("Jobs", "coordinator", 2), "(2) Jobs – coordinator: decisions wait");
+        assert_eq!(tab("Jobs", "coordinator", 1), "(1) Jobs – coordinator: waiting for consent");
+        assert_eq!(tab("Jobs", "coordinator", 2), "(2) Jobs – coordinator: waiting for consent");
         assert_ne!(COORDINATOR_ICON, OWNER_ICON);
     }
 

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::identity::identity;
-use crate::text::{number, percent};
+use crate::precision::rough;
+use crate::text::percent;
 
 /// Returns the diagnostics, each with a one-word heading; nothing for a result without the object.
 pub(crate) fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
@@ -11,7 +12,7 @@ pub(crate) fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
     if !of.is_object() {
         return Vec::new();
     }
-    let number = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |x| trimmed(&number(x)));
+    let number = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), rough);
     let percentage = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), percent);
     let (show, share) = (|key: &str| number(&of[key]), |key: &str| percentage(&of[key]));
     let [step, warmup, ess, error, variance, batch] =
@@ -83,12 +84,6 @@ pub(crate) fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
     words
 }
 
-/// Removes a figure's trailing zeros.
-fn trimmed(figure: &str) -> String {
-    let shorter = figure.trim_end_matches('0').trim_end_matches('.');
-    if figure.contains('.') && !figure.contains('e') { shorter.to_owned() } else { figure.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +104,7 @@ mod tests {
             "75%",
             "2.0 standard errors",
             "the mean gradient: -;",
-            "thermostat: 1.0625",
+            "thermostat: 1.06 on",
         ] {
             assert!(words.contains(part), "{part}: {words}");
         }

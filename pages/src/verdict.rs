@@ -9,6 +9,7 @@ use crate::page::{Tone, notice};
 use crate::released::{figures, is_adequate, remedies};
 use crate::short_id::{SHORT, first};
 use crate::text::{as_written, plain, whole};
+use crate::waiting;
 
 /// Grade of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -234,11 +235,15 @@ pub fn other_warnings(result: &Value) -> Vec<String> {
     sentences(result, "warnings").into_iter().filter(|warning| !(judged && stated(warning))).collect()
 }
 
-/// Returns the words for a job's state, with the verdict if the job has finished without an answer.
+/// Returns the words for a job's state: with the verdict if the job has finished without an answer, and with the reason if it waits for
+/// consent alone ([`waiting::is_for_consent`]).
 #[must_use]
-pub fn state_words(state: &str, verdict: &str) -> String {
-    let none = Grade::parse(verdict) == Some(Grade::NoAnswer) && state == "finished";
-    if none { format!("finished: {}", Grade::NoAnswer.words()) } else { plain(state, 80) }
+pub fn state_words(state: &str, verdict: &str, waits_for_consent: bool) -> String {
+    match state {
+        "finished" if Grade::parse(verdict) == Some(Grade::NoAnswer) => format!("finished: {}", Grade::NoAnswer.words()),
+        "opening" | "paused" if waits_for_consent => waiting::FOR_CONSENT.to_owned(),
+        _ => plain(state, 80),
+    }
 }
 
 #[cfg(test)]
@@ -311,8 +316,11 @@ mod tests {
             assert_eq!(Grade::parse(grade.words()), Some(grade));
         }
         assert_eq!(Grade::parse(""), None);
-        assert_eq!(state_words("finished", "no adequate answer"), "finished: no adequate answer");
-        assert_eq!(state_words("finished", "fit to publish"), "finished");
-        assert_eq!(state_words("running", ""), "running");
+        assert_eq!(state_words("finished", "no adequate answer", false), "finished: no adequate answer");
+        assert_eq!(state_words("finished", "fit to publish", false), "finished");
+        assert_eq!(state_words("running", "", false), "running");
+        assert_eq!([state_words("opening", "", true), state_words("paused", "", true)], [waiting::FOR_CONSENT; 2]);
+        // A cancelled job waits for nobody.
+        assert_eq!(state_words("cancelled", "", true), "cancelled");
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
         tracing::warn!("[policy] reply_delay_ms is 0: the time of an answer is visible from outside");
     }
     if config.policy.approve == Approve::Manual {
-        tracing::info!("every job awaits your decision: conclave-party jobs, approve, reject");
+        tracing::info!("every job waits for your decision: conclave-party jobs, approve, reject");
     }
     for limit in config.unlimited() {
         tracing::warn!("[policy] sets no {limit}: jobs are not limited by it");

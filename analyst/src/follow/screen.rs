@@ -3,19 +3,20 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant, SystemTime};
 
+use conclave_common::epsilon;
 use conclave_common::text::{lines, one_line};
 use conclave_pages::document::wrap;
 use conclave_pages::plot::spark_text;
 use conclave_pages::target::Target;
-use conclave_pages::text::{number, percent, plain_name};
+use conclave_pages::text::{percent, plain_name};
 use conclave_proto::v1::{JobStatus, PartyStatus, TracesReply};
-use console::Term;
+use console::{Term, style};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::chain_table;
 use super::observer::Observer;
 use super::pace::{HISTORY, RunHistory, most_spent};
-use super::text::{describe, heading, new_warnings};
+use super::text::{describe, heading, new_warnings, waits_for_consent};
 use crate::output::note;
 
 /// Interval between printed lines without a terminal while only the counts change.
@@ -66,7 +67,8 @@ impl Observer for Screen {
             let pace = self.history.pace_text(status);
             let mixing = chain_table::worst(&self.traces).filter(|_| !self.traces.warmup);
             let mixing = mixing.map(|worst| format!("; {worst}")).unwrap_or_default();
-            note!("{}: {text}{pace}{}{mixing}", one_line(heading(status)), largest_spending(status, &self.history));
+            let lead = if waits_for_consent(status) { String::new() } else { format!("{}: ", one_line(heading(status))) };
+            note!("{lead}{text}{pace}{}{mixing}", largest_spending(status, &self.history));
             self.last_line = Some((Instant::now(), key));
         }
     }
@@ -99,7 +101,7 @@ impl Drop for Screen {
     }
 }
 
-/// Formats "; epsilon 1.2000 of 3 at hospital-a, 2.9000 expected at the end" for the party nearest to its budget's end.
+/// Formats "; epsilon 1.20 of 3 at hospital-a, 2.90 expected at the end" for the party nearest to its budget's end.
 fn largest_spending(status: &JobStatus, history: &RunHistory) -> String {
     let nearest = most_spent(status, 1).first().and_then(|index| Some((*index, status.parties.get(*index)?)));
     let spent = nearest.filter(|(_, party)| party.epsilon_spent > 0.0);
@@ -108,11 +110,11 @@ fn largest_spending(status: &JobStatus, history: &RunHistory) -> String {
         .unwrap_or_default()
 }
 
-/// Formats "epsilon 1.2000 of 3 (40%), 2.9000 expected at the end".
+/// Formats "epsilon 1.20 of 3 (40%), 2.90 expected at the end".
 fn budget(party: &PartyStatus, projected: Option<f64>) -> String {
     let share = percent(party.epsilon_spent / party.epsilon_budget);
-    let at_end = projected.map(|epsilon| format!(", {} expected at the end", number(epsilon))).unwrap_or_default();
-    format!("epsilon {} of {} ({share}){at_end}", number(party.epsilon_spent), party.epsilon_budget)
+    let at_end = projected.map(|epsilon| format!(", {} expected at the end", epsilon::spent(epsilon))).unwrap_or_default();
+    format!("epsilon {} of {} ({share}){at_end}", epsilon::spent(party.epsilon_spent), party.epsilon_budget)
 }
 
 /// From the top: the awaited parties, progress, the parties' budgets, recent pace, and mixing of the chains.
@@ -142,7 +144,7 @@ impl Terminal {
     fn new() -> Self {
         let bars = MultiProgress::new();
         let line = |template: &str| styled(bars.add(ProgressBar::new(1)), template, "=> ");
-        let waiting = line("{msg:.yellow.bold}");
+        let waiting = line("{msg}");
         let main = line("{prefix:>10} [{bar:24}] {wide_msg}");
         main.enable_steady_tick(Duration::from_millis(200));
         let (others, pace, history) = (line("{wide_msg:.dim}"), line("{wide_msg}"), line("{wide_msg}"));
@@ -153,7 +155,13 @@ impl Terminal {
         let paused = !status.waiting_for.is_empty();
         // The reason stands on as many lines as it needs.
         let width = usize::from(Term::stderr().size().1);
-        self.waiting.set_message(if paused { wrap(&format!("! {text}"), width) } else { String::new() });
+        let waits = match (paused, waits_for_consent(status)) {
+            (false, _) => String::new(),
+            // An owner's decision is no fault.
+            (true, true) => style(wrap(&format!("◌ {text}"), width)).for_stderr().blue().to_string(),
+            (true, false) => style(wrap(&format!("! {text}"), width)).for_stderr().yellow().bold().to_string(),
+        };
+        self.waiting.set_message(waits);
         // The bar runs toward the rule that ends the job.
         let (done, all) = target.map_or((status.draws, status.draws_asked), |target| target.effective());
         self.main.set_length(all.max(1));
@@ -218,9 +226,9 @@ mod tests {
     fn a_budget_is_said_in_one_line() {
         let party =
             PartyStatus { name: "a\u{1b}[2J".to_owned(), epsilon_spent: 1.2, epsilon_budget: 3.0, ..PartyStatus::default() };
-        assert_eq!(budget(&party, Some(2.9)), "epsilon 1.2000 of 3 (40%), 2.9000 expected at the end");
+        assert_eq!(budget(&party, Some(2.9)), "epsilon 1.20 of 3 (40%), 2.90 expected at the end");
         let status = JobStatus { parties: vec![PartyStatus::default(), party], ..JobStatus::default() };
-        assert_eq!(largest_spending(&status, &RunHistory::new(None)), "; epsilon 1.2000 of 3 (40%) at a [2J");
+        assert_eq!(largest_spending(&status, &RunHistory::new(None)), "; epsilon 1.20 of 3 (40%) at a [2J");
         assert_eq!(largest_spending(&JobStatus::default(), &RunHistory::new(None)), "");
     }
 

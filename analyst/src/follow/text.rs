@@ -6,6 +6,7 @@ use conclave_common::text::{one_line, shown};
 use conclave_pages::moment::utc;
 use conclave_pages::target::Target;
 use conclave_pages::text::{duration, thousands};
+use conclave_pages::waiting;
 use conclave_proto::v1::JobStatus;
 
 /// Returns the warnings not printed before, each once, on one line.
@@ -20,17 +21,24 @@ pub(super) fn heading(status: &JobStatus) -> &str {
     match (status.state.as_str(), status.phase.as_str()) {
         ("running", "") => "running",
         ("running", phase) => phase,
+        ("opening" | "paused", _) if waits_for_consent(status) => waiting::FOR_CONSENT,
         (state, _) => state,
     }
 }
 
+/// Returns true for a job that waits for owners' decisions, and for nothing else: no fault, but a part of every job.
+pub(super) fn waits_for_consent(status: &JobStatus) -> bool {
+    waiting::is_for_consent(&status.waiting_for, &status.awaiting_consent)
+}
+
 /// Describes the progress of a job that has not ended.
 pub(super) fn describe(status: &JobStatus, target: Option<Target>, now: SystemTime) -> String {
-    let undecided = &status.awaiting_consent;
-    if !undecided.is_empty() && status.waiting_for.iter().all(|party| undecided.contains(party)) {
+    if waits_for_consent(status) {
+        let now_ms = now.duration_since(UNIX_EPOCH).ok().and_then(|now| i64::try_from(now.as_millis()).ok()).unwrap_or(0);
         return format!(
-            "waiting for the consent of the owner of {}; the job starts by itself once it is given",
-            undecided.join(", ")
+            "{}{}; the job starts by itself once every owner has consented",
+            waiting::for_decision(&status.waiting_for),
+            waiting::since(status.waiting_since_unix_ms, now_ms)
         );
     }
     if !status.waiting_for.is_empty() {
@@ -47,7 +55,7 @@ pub(super) fn describe(status: &JobStatus, target: Option<Target>, now: SystemTi
             let place = if status.place > 0 { format!(", place {} in the queue", status.place) } else { String::new() };
             format!("waiting for its turn{place}{}", waiting_reason(&status.waiting_reason))
         }
-        "opening" => "requesting the parties' consent".to_owned(),
+        "opening" => "the parties are asked to open the job".to_owned(),
         "locate" => format!("round {}, finding the mode", thousands(status.iteration)),
         "warmup" => format!("round {}, adapting{}", thousands(status.iteration), accepted(status)),
         _ => format!(
@@ -112,7 +120,16 @@ mod tests {
             ..JobStatus::default()
         };
         let text = describe(&status, None, UNIX_EPOCH);
-        assert!(text.contains("consent of the owner of hospital-a, hospital-b"), "{text}");
+        assert!(text.starts_with("waiting for the decisions of hospital-a, hospital-b; the job starts by itself"), "{text}");
+        let one = JobStatus {
+            waiting_for: both[..1].to_vec(),
+            awaiting_consent: both[..1].to_vec(),
+            waiting_since_unix_ms: 1_000_000,
+            ..status.clone()
+        };
+        let text = describe(&one, None, UNIX_EPOCH + Duration::from_secs(1_900));
+        assert!(text.starts_with("waiting for hospital-a's decision since 15 min; the job"), "{text}");
+        assert_eq!(heading(&one), "waiting for consent");
         // If another party is away, its absence holds the job up.
         let text = describe(&JobStatus { awaiting_consent: both[..1].to_vec(), ..status }, None, UNIX_EPOCH);
         assert!(text.contains("waiting for hospital-a, hospital-b"), "{text}");
@@ -131,7 +148,7 @@ mod tests {
     fn each_phase_has_its_words() {
         for (state, phase, part) in [
             ("queued", "", "turn, place 7 in the queue"),
-            ("opening", "", "consent"),
+            ("opening", "", "asked to open"),
             ("running", "locate", "mode"),
             ("running", "warmup", "adapting"),
             ("running", "sampling", "3 of at most 10 draws"),

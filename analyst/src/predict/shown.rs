@@ -2,8 +2,9 @@
 
 use conclave_pages::document::{self, Block};
 use conclave_pages::ends::{headings, percentage};
+use conclave_pages::precision::{by_sd, ratio};
 use conclave_pages::table::{Cell, Column, Table};
-use conclave_pages::text::{number, thousands};
+use conclave_pages::text::thousands;
 use conclave_predict::{AverageEffect, Contrast, Summary};
 
 use super::answer::Answer;
@@ -68,13 +69,13 @@ fn predictions(answer: &Answer) -> Table {
     if answer.quantities.len() > 1 {
         table.push("quantity", lines.iter().map(|line| Cell::name(line.quantity)));
     }
-    let table = figures(table, answer, &lines.iter().map(|line| line.summary).collect::<Vec<_>>());
+    let table = figures(table, answer, &lines.iter().map(|line| line.summary).collect::<Vec<_>>(), value);
     if answer.outcomes.is_empty() {
         return table;
     }
     let [low, high] = headings(answer.level.get()).map(|end| format!("new record {end}"));
     let end = |of: fn(&Summary) -> f64| {
-        move |line: &Line<'_>| line.outcome.map_or_else(|| Cell::number("-"), |of_row| value(of(of_row)))
+        move |line: &Line<'_>| line.outcome.map_or_else(|| Cell::number("-"), |of_row| value(of_row, of(of_row)))
     };
     let (at_low, at_high) = (end(|of| of.low), end(|of| of.high));
     table.beside(&lines, &[(&low, &at_low), (&high, &at_high)])
@@ -86,21 +87,30 @@ fn covariate(answer: &Answer, row: usize, name: &str) -> Cell {
     stated.map_or_else(|| Cell::text("-"), |(_, value)| Cell::name(value))
 }
 
+/// Creates the cell of one figure of a summary.
+type Figure = fn(&Summary, f64) -> Cell;
+
 /// Adds mean, sd, median and interval to a table, from a summary per row.
-fn figures(table: Table, answer: &Answer, summaries: &[&Summary]) -> Table {
+fn figures(table: Table, answer: &Answer, summaries: &[&Summary], show: Figure) -> Table {
     let [low, high] = headings(answer.level.get());
     let columns: [Column<'_, &Summary>; 5] = [
-        ("mean", &|of| value(of.mean)),
-        ("sd", &|of| value(of.sd)),
-        (&low, &|of| value(of.low)),
-        ("median", &|of| value(of.median)),
-        (&high, &|of| value(of.high)),
+        ("mean", &|of| show(of, of.mean)),
+        ("sd", &|of| value(of, of.sd)),
+        (&low, &|of| show(of, of.low)),
+        ("median", &|of| show(of, of.median)),
+        (&high, &|of| show(of, of.high)),
     ];
     table.beside(summaries, &columns)
 }
 
-fn value(x: f64) -> Cell {
-    Cell::number(if x.is_finite() { number(x) } else { "-".to_owned() })
+/// Formats a figure with the digits of its row's sd.
+fn value(of: &Summary, x: f64) -> Cell {
+    Cell::number(by_sd(x, of.sd))
+}
+
+/// Formats a ratio with the digits of its interval, and never as 1 unless it is 1.
+fn of_ratio(of: &Summary, x: f64) -> Cell {
+    Cell::number(ratio(x, of.high - of.low))
 }
 
 fn differences(answer: &Answer) -> Table {
@@ -114,7 +124,7 @@ fn differences(answer: &Answer) -> Table {
     if answer.quantities.len() > 1 {
         table.push("quantity", lines.iter().map(|line| Cell::name(line.quantity)));
     }
-    figures(table, answer, &lines.iter().map(|line| line.summary).collect::<Vec<_>>())
+    figures(table, answer, &lines.iter().map(|line| line.summary).collect::<Vec<_>>(), value)
 }
 
 /// Builds the table of ratios on the scale of the link; `None` for a model without a logit or log link.
@@ -129,7 +139,7 @@ fn ratios(answer: &Answer) -> Option<Table> {
     let table = Table::new(caption, &answer.contrasts, &[("row", &|contrast: &Contrast| Cell::text(contrast.row + 1))]);
     let summaries: Vec<&Summary> =
         answer.contrasts.iter().filter_map(|contrast| contrast.ratio.as_ref()).map(|ratio| &ratio.summary).collect();
-    Some(figures(table, answer, &summaries))
+    Some(figures(table, answer, &summaries, of_ratio))
 }
 
 fn averages(answer: &Answer) -> Table {
@@ -148,5 +158,5 @@ fn averages(answer: &Answer) -> Table {
     if answer.quantities.len() > 1 {
         table.push("quantity", lines.iter().map(|(_, quantity, _)| Cell::name(quantity)));
     }
-    figures(table, answer, &lines.iter().map(|(_, _, summary)| *summary).collect::<Vec<_>>())
+    figures(table, answer, &lines.iter().map(|(_, _, summary)| *summary).collect::<Vec<_>>(), value)
 }

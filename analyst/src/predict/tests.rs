@@ -60,6 +60,8 @@ fn a_prediction_has_a_table_an_object_and_a_file() {
         "Difference from row 1: probability of y = 1, with 95% intervals:",
         "Odds ratio to row 1, with 95% intervals:",
         "Estimand: weighted.",
+        // Two digits of the sd.
+        "0.1699  0.0068",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }

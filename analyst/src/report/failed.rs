@@ -1,11 +1,12 @@
 //! The report of a job that ended without a draw: its request, the spending of each party, the reason, and the remedy.
 
+use conclave_common::epsilon;
 use conclave_common::job::JobSpec;
 use conclave_pages::moment::utc;
 use conclave_pages::page::{Page, Style, Tone, document, notice};
 use conclave_pages::plot::{Budget, budget};
 use conclave_pages::table::{Cell, Column, Table, facts};
-use conclave_pages::text::{as_written, name, number, plain, plain_name, thousands};
+use conclave_pages::text::{as_written, name, plain, plain_name, thousands};
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1::{JobStatus, PartyStatus};
 use maud::{Markup, html};
@@ -62,6 +63,9 @@ fn remedy(status: &JobStatus) -> Markup {
         Some(ErrorCode::Policy) => {
             "An owner’s policy forbids the job. Change the setting that the reason names, or ask the owner to change the policy; then submit the job again."
         }
+        Some(ErrorCode::Revoked) if status.error.contains("permit_expired") => {
+            "An owner’s permit for the job has ended. Ask the owner for a new one, then submit the job again. If draws were made, `conclave extend` continues from them."
+        }
         Some(ErrorCode::Revoked) => "An owner has withdrawn its consent or its trust. Ask the owner, then submit the job again.",
         Some(ErrorCode::Budget) => {
             "A budget does not cover the job. Lower `privacy.epsilon`, or ask the owner for room; `conclave plan job.toml` predicts the effective draws of \
@@ -104,7 +108,7 @@ fn spending(status: &JobStatus, spec: &JobSpec) -> Markup {
         ("party", &|party| Cell::name(&party.name)),
         ("records", &|party| Cell::number(records(party))),
         ("releases", &|party| Cell::number(thousands(party.queries))),
-        ("epsilon spent", &|party| Cell::figure(&party.epsilon_spent.into(), number)),
+        ("epsilon spent", &|party| Cell::figure(&party.epsilon_spent.into(), epsilon::spent)),
     ];
     let limit = spec.privacy.budget.epsilon;
     let bar = |(at, party): (usize, &PartyStatus)| {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use conclave_common::epsilon;
 use conclave_common::job::Algorithm;
 use conclave_pages::object::{rows, text};
-use conclave_pages::text::{as_written, number, plain};
+use conclave_pages::text::{as_written, plain};
 use serde_json::Value;
 
 use super::material::Material;
@@ -16,7 +17,7 @@ pub(super) fn guarantee(material: &Material<'_>) -> String {
     let spent = parties.iter().filter_map(|party| party["epsilon_spent"].as_f64()).reduce(f64::max);
     let spent = match material.result["refit_of"].as_str() {
         Some(job) => format!("; this job spent nothing beyond the releases of job {}", plain(job, 100)),
-        None => spent.map(|spent| format!("; it spent at most ε = {}", number(spent))).unwrap_or_default(),
+        None => spent.map(|spent| format!("; it spent at most ε = {}", epsilon::spent(spent))).unwrap_or_default(),
     };
     let extends = material.result["extends"].as_str();
     let extends = extends.map(|job| format!("; it continues job {}, whose costs μ² add to these", plain(job, 100)));

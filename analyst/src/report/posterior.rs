@@ -6,6 +6,7 @@ use conclave_inference::sampler::Stage;
 use conclave_pages::ends::{Ends, percentage};
 use conclave_pages::object::{rows, text};
 use conclave_pages::page::{Tone, notice};
+use conclave_pages::precision::{of_row, rough};
 use conclave_pages::table::{Cell, Column, Table, inline};
 use conclave_pages::text::{number, percent, plain, thousandths, whole};
 use conclave_pages::verdict::{Verdict, other_warnings};
@@ -76,7 +77,10 @@ fn surrogate(material: &Material<'_>) -> Markup {
         return html! { p { "No quadratic fitted to the releases is shown: " (plain(reason, 1000)) "." } };
     }
     let Some(table) = run::surrogate_table(material.result, None, usize::MAX) else { return Markup::default() };
-    let original = |row: &Value, key: &str| Cell::figure(&surrogate["parameters_original"][text(row, "name")][key], number);
+    let original = |row: &Value, key: &str| {
+        let of = &surrogate["parameters_original"][text(row, "name")];
+        Cell::figure(&of[key], |x| of_row(of, x))
+    };
     let columns: [Column<'_, Value>; 3] = [
         ("mean, data units", &|row| original(row, "mean")),
         ("sd, data units", &|row| original(row, "sd")),
@@ -89,8 +93,8 @@ fn surrogate(material: &Material<'_>) -> Markup {
         (table.beside(&run::fitted(material.result, usize::MAX), &columns).html())
         p.note { "A normal approximation of the posterior from the same releases as the draws, " (inline(&surrogate["answers"], whole))
             " of them: the two check each other and must not be averaged. Its sd includes the noise. Cubic terms, which would indicate "
-            "a non-normal posterior: chi-square " (inline(&surrogate["chi2"], number)) " on "
-            (inline(&surrogate["degrees_of_freedom"], whole)) " degrees of freedom, p = " (inline(&surrogate["p_value"], number)) "." }
+            "a non-normal posterior: chi-square " (inline(&surrogate["chi2"], rough)) " on "
+            (inline(&surrogate["degrees_of_freedom"], whole)) " degrees of freedom, p = " (inline(&surrogate["p_value"], rough)) "." }
     }
 }
 
@@ -153,7 +157,7 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
             "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (origin)
             ", Monte Carlo error of the mean at most " (percent(wanted.error_share())) " of the posterior sd. Rank-normalised split R-hat, effective sample "
             "sizes and Monte Carlo errors are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021). The largest share of "
-            "a Monte Carlo error in a posterior sd is " (inline(&material.result["mcse_to_sd"], number)) "."
+            "a Monte Carlo error in a posterior sd is " (inline(&material.result["mcse_to_sd"], rough)) "."
         }
         @if chains == 1 { p { "One chain can’t be compared with others: R-hat carries no information here." } }
         p { "These figures can’t detect everything: chains that have all missed the same mode agree with each other." }

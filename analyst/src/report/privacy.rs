@@ -2,8 +2,9 @@
 
 use conclave_pages::object::{rows, text};
 use conclave_pages::plot::{Budget, budget};
+use conclave_pages::precision::rough;
 use conclave_pages::table::{Cell, Column, Table};
-use conclave_pages::text::{as_written, name, number, whole};
+use conclave_pages::text::{as_written, name, whole};
 use conclave_pages::{aggregation, run};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -33,7 +34,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @for (index, party) in parties.iter().enumerate() { (bar(index, party)) }
         (spending(parties).html())
         (protected(parties).html())
-        p { (material.spec.noise_paragraph(&number(material.spec.privacy.noise.sd()))) }
+        p { (material.spec.noise_paragraph(&rough(material.spec.privacy.noise.sd()))) }
         p {
             @match aggregation::summary(material.result) {
                 Some(words) => { (words) " Masks rest on X25519, HKDF and HMAC with SHA-256. Not protected are the job " }

@@ -1,5 +1,6 @@
 //! The run: counts, acceptance, reason for its end, effect of the clip.
 
+use conclave_common::epsilon;
 use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Radius, Warmup};
 use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::table::{facts, inline};
@@ -33,7 +34,7 @@ pub(super) fn tiles(material: &Material<'_>) -> Markup {
             (tile("largest R-hat", &inline(&worst, thousandths)))
             (tile("smallest ESS", &inline(&least, whole)))
             @if !released::is_from_releases(result) { (tile("accepted", &inline(&result["acceptance_rate"], percent))) }
-            (tile("epsilon spent, at most", &html! { (inline(&greatest, |x| format!("{x:.3}"))) " of " (plain(material.spec.privacy.budget.epsilon)) }))
+            (tile("epsilon spent, at most", &html! { (inline(&greatest, epsilon::spent)) " of " (plain(material.spec.privacy.budget.epsilon)) }))
         }
     }
 }

@@ -4,6 +4,7 @@ use conclave_common::job::Sites;
 use conclave_pages::ends::Ends;
 use conclave_pages::object::{rows, text};
 use conclave_pages::plot::{Interval, intervals};
+use conclave_pages::precision::by_width;
 use conclave_pages::released;
 use conclave_pages::text::name;
 use maud::{Markup, html};
@@ -32,7 +33,7 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
             // The result has the coefficients of the parties, in the data's units.
             @if parameter == "intercept" { (plot) } @else { (folded("On the scale of the priors", &plot)) }
             p.note { "Prior of its sd over the parties: " code { (site.sd) } "; posterior median "
-                (of(material.result, &Sites::sd_name(parameter)).map_or_else(|| "unknown".to_owned(), |[_, median, _]| format!("{median:.3}"))) "." }
+                (of(material.result, &Sites::sd_name(parameter)).map_or_else(|| "unknown".to_owned(), |[low, median, high]| by_width(median, high - low))) "." }
         }
     };
     Some(folded_unless_usable(material.result, body))

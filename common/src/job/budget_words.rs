@@ -1,5 +1,6 @@
 //! Sentences by which a party refuses a job for its budget, or lets it wait, and the largest epsilon that it may ask for instead.
 
+use crate::epsilon;
 use conclave_privacy::accounting::{Budget, PrivacyFilter, gaussian_dp, mu_squared};
 
 /// Thousandths of an epsilon that are tried.
@@ -26,8 +27,8 @@ impl Shortage<'_> {
         let beside = if self.beside_others { " beside the jobs that are open there" } else { "" };
         let (what, remedy) = match self.askable {
             Some(askable) if askable > 0.0 => (
-                format!("epsilon {askable:.3} is left there for {analyst} at that delta{beside}"),
-                format!("lower privacy.epsilon to {askable:.3}"),
+                format!("epsilon {} is left there for {analyst} at that delta{beside}", epsilon::room(askable)),
+                format!("lower privacy.epsilon to {}", epsilon::room(askable)),
             ),
             Some(_) => (format!("nothing is left there for {analyst}{beside}"), "leave the party out".to_owned()),
             None => (format!("less is left there for {analyst}"), "lower privacy.epsilon".to_owned()),
@@ -44,7 +45,7 @@ impl Shortage<'_> {
         let why = "the jobs that are open there may still spend the budget that this one asks for";
         match self.askable {
             Some(askable) if askable > 0.0 => {
-                format!("{why}: there is room for one more job of epsilon {askable:.3} at delta {}", self.cap.delta)
+                format!("{why}: there is room for one more job of epsilon {} at delta {}", epsilon::room(askable), self.cap.delta)
             }
             Some(_) => format!("{why}: there is no room for one more job"),
             None => why.to_owned(),
@@ -103,8 +104,8 @@ mod tests {
     fn an_owner_who_keeps_the_budget_private_publishes_no_figure() {
         let cap = Budget::new(3.0, 1e-6).unwrap();
         let shortage = Shortage { analyst: "alice", cap: &cap, askable: Some(1.25), beside_others: true };
-        assert!(shortage.refusal().contains("epsilon 1.250 is left there for alice at that delta beside the jobs"));
-        assert!(shortage.wait().contains("room for one more job of epsilon 1.250 at delta 0.000001"), "{}", shortage.wait());
+        assert!(shortage.refusal().contains("epsilon 1.25 is left there for alice at that delta beside the jobs"));
+        assert!(shortage.wait().contains("room for one more job of epsilon 1.25 at delta 0.000001"), "{}", shortage.wait());
         let private = Shortage { askable: None, ..shortage };
         for words in [private.refusal(), private.wait()] {
             assert!(!words.contains("1.25") && !words.contains("room for"), "{words}");

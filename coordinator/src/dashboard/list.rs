@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
+use conclave_common::epsilon;
 use conclave_ops::web::events;
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::moment::utc;
@@ -13,11 +14,13 @@ use conclave_pages::page::{Tone, notice};
 use conclave_pages::short_id::{short, shortest};
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, Column, Table};
-use conclave_pages::text::{name, number, percent, plain_name, thousands};
+use conclave_pages::text::{name, percent, plain_name, thousands};
 use conclave_pages::verdict::Grade;
+use conclave_pages::waiting;
 use maud::{Markup, html};
 
-use super::shared::{CHECK_INTERVAL, DAEMON, Dashboard, Part, Shared, now, number_in, visible_jobs};
+use super::shared::{CHECK_INTERVAL, DAEMON, Dashboard, Part, Shared, now, number_in, sentence_case, visible_jobs};
+use crate::clock::now_ms;
 use crate::registry::JobFilter;
 use crate::status::{State as JobState, Status};
 
@@ -74,7 +77,7 @@ fn row(status: &Status) -> Row {
     }
 }
 
-/// The parts of the page, and the number of jobs that wait for an owner's decision.
+/// The parts of the page, and the number of jobs that wait for consent.
 struct Parts {
     parts: Vec<Part>,
     undecided: usize,
@@ -88,7 +91,7 @@ fn parts(dashboard: &Dashboard, filter: &JobFilter, from: usize) -> Parts {
         counts.iter_mut().filter(|(state, _)| *state == status.state).for_each(|(_, count)| *count += 1);
         undecided += usize::from(!status.awaiting_consent.is_empty() && !status.state.has_ended());
         if !status.waiting_for.is_empty() && waiting.len() < MOST {
-            let decides = status.waiting_for.iter().all(|party| status.awaiting_consent.contains(party));
+            let decides = status.waits_for_consent();
             waiting.push(Waiting {
                 id: status.id.clone(),
                 name: status.name.clone(),
@@ -141,10 +144,13 @@ fn waiting_part(waiting: &[Waiting]) -> Markup {
     }
     html! {
         @for (decides, parties, jobs) in &kinds {
-            @let (tone, words) = if *decides { (Tone::Note, "Waiting for the decision of") } else { (Tone::Warning, "Paused: waiting for") };
-            (notice(tone, &format!("{words} {}", plain_name(&parties.join(", "))), &html! {
+            @let (tone, words) = match decides {
+                true => (Tone::Note, sentence_case(&waiting::for_decision(parties))),
+                false => (Tone::Warning, format!("Paused: waiting for {}", plain_name(&parties.join(", ")))),
+            };
+            (notice(tone, &words, &html! {
                 ul { @for job in jobs {
-                    li { a href={ "/jobs/" (job.id) } { (plain_name(&job.name)) } " since " (utc(job.since_ms)) }
+                    li { a href={ "/jobs/" (job.id) } { (plain_name(&job.name)) } (waiting::since(job.since_ms, now_ms())) }
                 } }
             }, false))
         }
@@ -182,11 +188,12 @@ fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup 
         ("verdict", &|row| Cell::markup(row.grade.map_or_else(|| html! { "-" }, Grade::html))),
         ("draws per chain", &|row| Cell::markup(done(row))),
         ("accepted", &|row| Cell::number(accepted(row))),
-        ("epsilon spent (max)", &|row| Cell::number(row.spent.map_or_else(|| "-".to_owned(), number))),
+        ("epsilon spent (max)", &|row| Cell::number(row.spent.map_or_else(|| "-".to_owned(), epsilon::spent))),
         ("analyst", &|row| Cell::name(&row.analyst)),
         ("submitted", &|row| Cell::text(utc(row.submitted))),
     ];
     html! {
+        @if !rows.is_empty() { p { "Each row is an analysis over the parties’ records, which runs or has ended. Open it to read its verdict, its privacy spending and what to do." } }
         @if rows.is_empty() { p { "No job has been submitted yet." } }
         @else { (Table::new("The latest jobs first", rows, &columns).html()) }
         p {

@@ -54,6 +54,12 @@ pub(super) fn is_operator(visitor: &Visitor) -> bool {
     matches!(visitor.principal, Principal::Operator)
 }
 
+/// Starts a sentence with a capital letter.
+pub(super) fn sentence_case(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+}
+
 /// Renders all warnings in one notice, each once.
 pub(super) fn warnings(all: &[String]) -> Markup {
     let mut once: Vec<&String> = Vec::new();

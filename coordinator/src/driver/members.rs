@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use conclave_common::query::{PartyMetadata, Round};
+use conclave_pages::waiting;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::time::Instant;
@@ -173,7 +174,7 @@ impl Members {
             return Some(reason.clone());
         }
         if member.pending {
-            return Some("its owner has yet to decide".to_owned());
+            return Some(waiting::FOR_CONSENT.to_owned());
         }
         if !self.is_awaited(party) || now.duration_since(member.since.at) < shown {
             return None;

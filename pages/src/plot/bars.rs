@@ -1,11 +1,16 @@
 //! Small pictures beside text: budget bars and sparklines.
 
+use conclave_common::epsilon;
 use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::figure::picture;
 use super::path::Path;
-use crate::text::{number, plain_name};
+use crate::precision::rough;
+use crate::text::plain_name;
+
+/// Part of a budget below which the rest buys no release worth naming.
+const NOTHING: f64 = 1e-3;
 
 /// The state of a party's budget.
 #[derive(Debug, Clone, Copy)]
@@ -30,10 +35,12 @@ pub fn budget(of: &Budget<'_>) -> Markup {
     let spent = share(of.spent);
     let projected = of.projected.filter(|p| p.is_finite()).map_or(spent, |p| share(p).max(spent));
     let remaining = (of.limit - of.spent).max(0.0);
-    let words = format!("epsilon {} of {} spent ({})", number(of.spent), of.limit, share_of(of.spent / of.limit));
+    let words = format!("epsilon {} of {} spent ({})", epsilon::spent(of.spent), of.limit, share_of(of.spent / of.limit));
     let rest = match of.projected.filter(|p| p.is_finite() && projected > spent) {
-        Some(p) => format!("{} remaining; {} expected at the end", number(remaining), number(p)),
-        None => format!("{} remaining", number(remaining)),
+        Some(p) => format!("{} remaining; {} expected at the end", epsilon::room(remaining), epsilon::spent(p)),
+        // A budget is rarely used to the last digit.
+        None if remaining > 0.0 && remaining < NOTHING * of.limit => "as good as nothing remaining".to_owned(),
+        None => format!("{} remaining", epsilon::room(remaining)),
     };
     let whole = |x: f64| super::figure::at(300.0 * x);
     let content = html! {
@@ -81,7 +88,7 @@ pub fn spark(id: &str, title: &str, values: &[f64]) -> Markup {
     let finite = || values.iter().copied().filter(|x| x.is_finite());
     let words = match (finite().reduce(f64::min), finite().reduce(f64::max), finite().next_back()) {
         (Some(least), Some(greatest), Some(now)) => {
-            format!("{} values from {} to {}, the last {}.", values.len(), number(least), number(greatest), number(now))
+            format!("{} values from {} to {}, the last {}.", values.len(), rough(least), rough(greatest), rough(now))
         }
         _ => "No values yet.".to_owned(),
     };
@@ -117,14 +124,13 @@ mod tests {
     #[test]
     fn a_bar_states_its_numbers() {
         let text = budget(&Budget { id: "b", party: "<b>", spent: 1.5, projected: Some(2.25), limit: 3.0 }).into_string();
-        for part in [
-            "epsilon 1.5000 of 3 spent (50.0%)",
-            "1.5000 remaining; 2.2500 expected at the end",
-            "width=\"150\"",
-            "width=\"225\"",
-        ] {
+        for part in
+            ["epsilon 1.50 of 3 spent (50.0%)", "1.50 remaining; 2.25 expected at the end", "width=\"150\"", "width=\"225\""]
+        {
             assert!(text.contains(part), "{part} in {text}");
         }
+        let used = budget(&Budget { id: "b", party: "a", spent: 2.999_9, projected: None, limit: 3.0 }).into_string();
+        assert!(used.contains("epsilon 3.00 of 3 spent (99.9%); as good as nothing remaining"), "{used}");
         assert!(!text.contains("<b><b>") && text.contains("&lt;b&gt;"));
         for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
             let text = budget(&Budget { id: "b", party: "a", spent: odd, projected: Some(odd), limit: 3.0 }).into_string();

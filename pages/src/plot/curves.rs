@@ -1,11 +1,12 @@
 //! Survival curves with bands.
 
+use conclave_common::text;
 use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::figure::{Field, Figure, SERIES, class_of, figure, left_out};
 use super::path::Path;
-use super::trace::shown;
+use crate::precision::by_width;
 use crate::table::{Cell, Column, Table};
 use crate::text::plain;
 
@@ -19,6 +20,11 @@ pub struct Curve {
     pub name: String,
     /// Its points, in the order of their places.
     pub points: Vec<CurvePoint>,
+}
+
+/// Formats a time of the grid; a dash if it is not finite.
+fn time(at: f64) -> String {
+    if at.is_finite() { text::figure(at) } else { "-".to_owned() }
 }
 
 /// Plots probabilities over `scale`: the median of each curve, and the band between its quantiles. At most eight are drawn.
@@ -39,12 +45,13 @@ pub fn curves(id: &str, title: &str, scale: &str, rows: &[Curve]) -> Markup {
     let legend: Vec<String> = drawn.iter().map(|curve| plain(&curve.name, 24)).collect();
     let all: Vec<(&str, &CurvePoint)> =
         drawn.iter().flat_map(|curve| curve.points.iter().map(|point| (curve.name.as_str(), point))).collect();
+    let of_curve = |of: &[f64; 3], at: usize| Cell::number(by_width(of[at], of[2] - of[0]));
     let columns: [Column<'_, (&str, &CurvePoint)>; 5] = [
         ("curve", &|(name, _)| Cell::name(name)),
-        ("time", &|(_, (at, _))| Cell::number(shown(*at))),
-        ("5%", &|(_, (_, of))| Cell::number(shown(of[0]))),
-        ("median", &|(_, (_, of))| Cell::number(shown(of[1]))),
-        ("95%", &|(_, (_, of))| Cell::number(shown(of[2]))),
+        ("time", &|(_, (at, _))| Cell::number(time(*at))),
+        ("5%", &|(_, (_, of))| of_curve(of, 0)),
+        ("median", &|(_, (_, of))| of_curve(of, 1)),
+        ("95%", &|(_, (_, of))| of_curve(of, 2)),
     ];
     figure(&Figure {
         id,

@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::effective::effective;
 use super::figure::{Field, Figure, class_of, figure};
 use super::path::Path;
-use super::trace::shown;
+use crate::precision::{by_width, rough};
 use crate::table::{Cell, Table};
 use crate::text::{plain_name, thousands};
 
@@ -169,9 +169,12 @@ fn numbers(parameter: &str, kernels: &[Kernel]) -> Markup {
     let mut table = Table::new(format!("Quantiles of {parameter} by chain"), &numbers, &[("chain", &|chain| Cell::text(chain))]);
     table.push("draws", kernels.iter().map(|kernel| Cell::number(thousands(kernel.draws))));
     for (at, heading) in ["5%", "25%", "median", "75%", "95%"].into_iter().enumerate() {
-        table.push(heading, kernels.iter().map(|kernel| Cell::number(shown(kernel.quantiles[at]))));
+        table.push(
+            heading,
+            kernels.iter().map(|kernel| Cell::number(by_width(kernel.quantiles[at], kernel.quantiles[4] - kernel.quantiles[0]))),
+        );
     }
-    table.push("bandwidth", kernels.iter().map(|kernel| Cell::number(shown(kernel.bandwidth))));
+    table.push("bandwidth", kernels.iter().map(|kernel| Cell::number(rough(kernel.bandwidth))));
     table.html()
 }
 

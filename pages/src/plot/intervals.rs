@@ -6,8 +6,8 @@ use super::axis::Axis;
 use super::figure::{Field, Figure, at, figure, left_out};
 use super::label::Labels;
 use super::measure::TICK;
-use super::trace::shown;
 use crate::ends::{headings, percentage};
+use crate::precision::by_width;
 use crate::table::{Cell, Column, Table};
 
 const MAX_PARAMETERS: usize = 60;
@@ -47,11 +47,12 @@ pub fn intervals(id: &str, scale: &str, level: f64, rows: &[Interval]) -> Markup
             }
         }
     };
+    let end = |row: &Interval, at: usize| Cell::number(by_width(row.quantiles[at], row.quantiles[2] - row.quantiles[0]));
     let columns: [Column<'_, Interval>; 4] = [
         ("parameter", &|row| Cell::name(&row.name)),
-        (&low, &|row| Cell::number(shown(row.quantiles[0]))),
-        ("median", &|row| Cell::number(shown(row.quantiles[1]))),
-        (&high, &|row| Cell::number(shown(row.quantiles[2]))),
+        (&low, &|row| end(row, 0)),
+        ("median", &|row| end(row, 1)),
+        (&high, &|row| end(row, 2)),
     ];
     let more = left_out(MAX_PARAMETERS, rows.len(), "parameters");
     figure(&Figure {

@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::figure::{Field, at, framed, left_out, picture};
 use super::label::Labels;
 use super::measure::{TICK, width};
-use super::trace::shown;
+use crate::precision::by_sd;
 use crate::table::{Cell, Table};
 use crate::text::{percent, plain_name, share};
 
@@ -150,7 +150,7 @@ fn parameter(of: &Stages<'_>, index: usize) -> Markup {
 /// Formats a mean and half the distance between the ends around it.
 fn spread([mean, low, high]: [f64; 3]) -> String {
     let half = 0.5 * high - 0.5 * low;
-    if mean.is_finite() && half.is_finite() { format!("{} ± {}", shown(mean), shown(half)) } else { "-".to_owned() }
+    if mean.is_finite() && half.is_finite() { format!("{} ± {}", by_sd(mean, half), by_sd(half, half)) } else { "-".to_owned() }
 }
 
 /// Builds the table of every parameter after every stage.
@@ -177,8 +177,7 @@ mod tests {
     fn each_stage_has_its_share_and_estimates() {
         let stage = |share, sd: f64, last| StageEstimate { share, last, after: vec![[0.3, 0.3 - sd, 0.3 + sd]] };
         let text = drawn(&["dose"], &[stage(0.05, 0.8, false), stage(0.15, 0.4, false), stage(0.8, 0.1, true)]);
-        for part in
-            ["5%, 15%, 80%", "0.3000 ± 0.8000, 0.3000 ± 0.4000, 0.3000 ± 0.1000", "stage 3, 80% of the budget, used by the draws"]
+        for part in ["5%, 15%, 80%", "0.30 ± 0.80, 0.30 ± 0.40, 0.30 ± 0.10", "stage 3, 80% of the budget, used by the draws"]
         {
             assert!(text.contains(part), "{part} in {text}");
         }

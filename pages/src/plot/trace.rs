@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::figure::{Field, Figure, class_of, figure};
 use super::path::Path;
+use crate::precision::by_sd;
 use crate::table::{Cell, Table};
-use crate::text::{number, plain_name, thousands};
+use crate::text::{plain_name, thousands};
 
 /// The summary of consecutive draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -183,18 +184,13 @@ fn numbers(parameter: &str, chains: &[Trace]) -> Markup {
         &[
             ("chain", &|(chain, _)| Cell::text(chain)),
             ("draws", &|(_, trace)| Cell::number(thousands(trace.draws))),
-            ("mean", &|(_, trace)| Cell::number(shown(trace.mean))),
-            ("sd", &|(_, trace)| Cell::number(shown(trace.sd()))),
-            ("least", &|(_, trace)| Cell::number(shown(trace.range().0))),
-            ("greatest", &|(_, trace)| Cell::number(shown(trace.range().1))),
+            ("mean", &|(_, trace)| Cell::number(by_sd(trace.mean, trace.sd()))),
+            ("sd", &|(_, trace)| Cell::number(by_sd(trace.sd(), trace.sd()))),
+            ("least", &|(_, trace)| Cell::number(by_sd(trace.range().0, trace.sd()))),
+            ("greatest", &|(_, trace)| Cell::number(by_sd(trace.range().1, trace.sd()))),
         ],
     );
     table.html()
-}
-
-/// Formats a number, or a dash if it is not finite.
-pub(super) fn shown(x: f64) -> String {
-    if x.is_finite() { number(x) } else { "-".to_owned() }
 }
 
 /// Draws the band, with one closed line for each run of columns with finite draws.

@@ -128,8 +128,8 @@ mod tests {
             "{shown}"
         );
         assert!(shown.contains("\n  Room for one more job of ε "), "{shown}");
-        assert!(shown.contains("may still spend mu^2 0.500000: epsilon 5.500000 is the room for one more job"), "{shown}");
-        assert!(shown.contains("7.250000 is the largest epsilon") && shown.contains("about 50 iterations remaining"), "{shown}");
+        assert!(shown.contains("may still spend mu^2 0.500000: epsilon 5.50 is the room for one more job"), "{shown}");
+        assert!(shown.contains("7.25 is the largest epsilon") && shown.contains("about 50 iterations remaining"), "{shown}");
         // The line is shown only if there is a figure.
         assert!(!shown.contains("if all other parties"), "{shown}");
         report.if_all_collude = Some(IfAllCollude {
@@ -138,7 +138,7 @@ mod tests {
             epsilon_limit: Some(12.0),
             mu_squared_limit: Some(4.0),
         });
-        assert!(text(&report).contains("4.500000 epsilon is spent of at most 12, if all other parties"), "{}", text(&report));
+        assert!(text(&report).contains("4.50 epsilon is spent of at most 12, if all other parties"), "{}", text(&report));
         assert!(!shown.contains("samples") && !shown.contains("promise"), "{shown}");
         (report.delta_reserve, report.delta_reserve_spent, report.delta_promised) = (1e-7, 2e-8, 1.1e-6);
         let shown = text(&report);

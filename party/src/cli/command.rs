@@ -56,7 +56,8 @@ enum Command {
     /// Declare that the data have been refreshed; the act is recorded with its reason. Stop the party first.
     Refresh(ledger::ActArgs),
     /// Confirm that this machine's clock is right, after one that ran ahead has left later times in the ledger and has ended permits
-    /// early; the act is recorded with its reason. Stop the party first.
+    /// early; the act is recorded with its reason. Stop the party first, and start it afterwards: a running party keeps the latest time
+    /// that it has seen.
     ConfirmClock(ledger::ActArgs),
     /// Test the claimed privacy on simulated records: prints a lower bound on the actual privacy loss beside the claim.
     Audit(audit::AuditArgs),
@@ -67,7 +68,7 @@ enum Command {
     Jobs(Common),
     /// Show a job's queries and its worst case, and approve it.
     Approve(ApproveArgs),
-    /// Refuse a job that awaits a decision.
+    /// Reject a job that waits for your decision.
     Reject(RefuseArgs),
     /// Withdraw the consent to a job, also while it runs.
     Revoke(RefuseArgs),

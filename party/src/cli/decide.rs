@@ -69,7 +69,7 @@ pub(super) fn approve(args: &ApproveArgs) -> Result<(), StartError> {
         print(&document::text(&blocks))?;
     }
     if job.request.standing() == Standing::Awaiting && !args.yes && !confirm("Approve? [y/N] ", || no_terminal(&job))? {
-        return print("not approved: the job still awaits a decision");
+        return print("not approved: the job still waits for your decision");
     }
     let shown = Shown { worst, warnings, summary, permit };
     decide(&config, &args.of.common, &job, Standing::Approved, "", Some(&shown))

@@ -91,7 +91,7 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
         }));
     }
     if written.is_some() {
-        print(&format!("{}: written; every job will await your approval. Review it", common.config.display()))?;
+        print(&format!("{}: written; every job will wait for your approval. Review it", common.config.display()))?;
         if !config.data.path.exists() {
             print(&format!("{}: missing; put the records there", config.data.path.display()))?;
         }
@@ -160,7 +160,7 @@ fn fingerprint(request: &Path) -> Result<String, StartError> {
         .key_fingerprint)
 }
 
-/// Writes a configuration in which every job awaits the owner's approval. An invalid one is not written.
+/// Writes a configuration in which every job waits for the owner's approval. An invalid one is not written.
 fn write_config(path: &Path, new: &NewConfig, budget: (f64, f64)) -> Result<(), StartError> {
     let system = |path: &Path, e: std::io::Error| StartError::Input(format!("{}: {e}", path.display()));
     if path.exists() {
@@ -197,7 +197,7 @@ fn template(new: &NewConfig, data: &Path, (epsilon, delta): (f64, f64)) -> Strin
          epsilon = {:?}\n\
          delta = {:?}\n\n\
          [policy]\n\
-         approve = \"manual\"                     # every job awaits `conclave-party approve`\n\
+         approve = \"manual\"                     # every job waits for `conclave-party approve`\n\
          {columns}",
         quoted(&new.name),
         quoted(&new.coordinator),

@@ -1,5 +1,6 @@
 //! `conclave-party jobs`.
 
+use conclave_common::epsilon;
 use conclave_common::text::one_line;
 use conclave_pages::moment::stored;
 use conclave_pages::short_id::{first, shortest};
@@ -9,7 +10,7 @@ use super::common::{Common, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::owner::permit::PermitError;
-use crate::owner::{JobView, State, figure, jobs as all};
+use crate::owner::{JobView, State, jobs as all};
 
 pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
     let config = load(common)?;
@@ -21,17 +22,22 @@ pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
         return print("no job has been submitted to this party yet");
     }
     let length = shortest(&jobs.iter().map(|job| &*job.request.job).collect::<Vec<_>>());
+    let width = jobs.iter().map(|job| job.state().as_str().len()).max().unwrap_or(0);
     for job in &jobs {
-        print(&one_line(&line(job, &config, length)))?;
+        print(&one_line(&line(job, &config, (length, width))))?;
     }
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
     if waiting > 0 {
-        print(&format!("\n{waiting} await your decision: conclave-party approve JOB --config {}", common.config.display()))?;
+        print(&format!(
+            "\n{waiting} waiting for your decision: conclave-party approve JOB --config {}",
+            common.config.display()
+        ))?;
     }
     Ok(())
 }
 
-fn line(job: &JobView, config: &PartyConfig, length: usize) -> String {
+/// Formats a job on one line, with an id and a state of these lengths.
+fn line(job: &JobView, config: &PartyConfig, (length, width): (usize, usize)) -> String {
     let request = &job.request;
     let reason = request.decided.as_ref().map(|d| d.reason.as_str()).filter(|r| !r.is_empty());
     let reason = match job.state() {
@@ -43,14 +49,14 @@ fn line(job: &JobView, config: &PartyConfig, length: usize) -> String {
     };
     let permit = job.permit().map(|permit| format!("; {}", permit.words())).unwrap_or_default();
     format!(
-        "{}  {:<8}  {:?} of {}, submitted {}; {} numbers, epsilon {}{permit}{reason}",
+        "{}  {:<width$}  {:?} of {}, submitted {}; {} numbers, epsilon {}{permit}{reason}",
         first(&request.job, length),
         job.state().as_str(),
         job.name(),
         request.analyst,
         stored(&request.asked),
         job.spent().draws,
-        figure(job.epsilon_spent(&config.budget)),
+        epsilon::spent(job.epsilon_spent(&config.budget)),
     )
 }
 

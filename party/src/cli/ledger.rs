@@ -184,7 +184,10 @@ pub(super) fn confirm_clock(args: &ActArgs) -> Result<(), StartError> {
     ledger.enter_act(CLOCK, None, &serde_json::json!({ "reason": reason, "settled_ms": before }).to_string())?;
     ledger.close()?;
     let now = conclave_vault::clock::now();
-    let text = format!("{}: the clock is confirmed at {now}. Permits count from this time on.", config.ledger.display());
+    let text = format!(
+        "{}: the clock is confirmed at {now}. Permits count from this time on, once the party is started.",
+        config.ledger.display()
+    );
     args.common.print(&serde_json::json!({ "confirmed": now }), &text)
 }
 

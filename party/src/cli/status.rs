@@ -132,7 +132,7 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     }
     let count = |state: State| format!("{} {}", jobs.iter().filter(|job| job.state() == state).count(), state.as_str());
     let counts: Vec<String> = State::ALL.into_iter().filter(|state| *state != State::Awaiting).map(count).collect();
-    facts.push(fact("jobs", format!("{waiting} awaiting your decision, {}", counts.join(", "))));
+    facts.push(fact("jobs", format!("{waiting} waiting for your decision, {}", counts.join(", "))));
     if let Some(ReplyCounts { held, overruns }) = daemon.iter().flatten().map(|p| p.replies).next()
         && held > 0
     {

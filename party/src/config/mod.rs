@@ -3,7 +3,7 @@
 //! Unknown keys are refused. Features not built into this version are refused by name with the remedy, so that no owner relies
 //! on a protection that does not exist. Relative paths are relative to the configuration file's folder.
 //!
-//! Jobs are denied by default: `approve` is "manual" unless set, and every job then awaits the owner's decision.
+//! Jobs are denied by default: `approve` is "manual" unless set, and every job then waits for the owner's decision.
 
 mod concerns;
 mod ledger;

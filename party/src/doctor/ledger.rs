@@ -1,5 +1,6 @@
 //! The ledger: its entries, head and budget, and forecasts for disk and budget.
 
+use conclave_common::epsilon;
 use conclave_ops::disk::{database_bytes, format_bytes, free_bytes};
 use conclave_ops::doctor::{Finding, long_log};
 use conclave_ops::files::parent_folder;
@@ -133,8 +134,8 @@ fn head(config: &PartyConfig, found: &Inspection) -> Finding {
 
 fn budget(report: &Report) -> Finding {
     let found = format!(
-        "epsilon {:.4} of {} at delta {} is spent, {:.2}% of the budget",
-        report.epsilon_spent,
+        "epsilon {} of {} at delta {} is spent, {:.2}% of the budget",
+        epsilon::spent(report.epsilon_spent),
         report.epsilon_budget,
         report.delta_promised,
         100.0 * report.share_spent

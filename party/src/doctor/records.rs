@@ -109,7 +109,7 @@ fn bounds(config: &PartyConfig, shard: &Arc<Shard>) -> Vec<Finding> {
     }
     if findings.is_empty() {
         findings.push(match checked {
-            0 => Finding::skipped(CODE, "no job awaits a decision or runs"),
+            0 => Finding::skipped(CODE, "no job waits for consent or runs"),
             n => Finding::ok(CODE, format!("the bounds of {n} jobs fit the kinds and ranges of their columns")).private(),
         });
     }

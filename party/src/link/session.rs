@@ -26,8 +26,8 @@ use super::renewal::{POLL_EVERY, Renewal};
 use crate::owner::permit::PermitError;
 use crate::permits::Permits;
 use crate::presence::Announcement;
-use conclave_vault::answer::ReplySender;
 use conclave_vault::answer::thread::{AnswerHandle, Command, Gone};
+use conclave_vault::answer::{ReplySender, lapsed};
 use conclave_vault::text::clip;
 
 /// Maximum size of a frame from the coordinator, in bytes; a larger one ends the session.
@@ -254,9 +254,8 @@ impl Link {
 
     /// Builds the refusal of a job whose permit has expired.
     fn refusal(&self, job: String, why: &PermitError) -> v1::PartyFrame {
-        let party = &self.dial.party;
-        let reason = format!("the consent to this job was revoked by the owner of {party}: {why}");
-        frame(Body::JobRefused(v1::JobRefused { job, code: ErrorCode::Revoked.as_str().into(), reason }))
+        let fault = lapsed(&self.dial.party, &why.to_string());
+        frame(Body::JobRefused(v1::JobRefused { job, code: fault.code.as_str().into(), reason: fault.message }))
     }
 
     fn ready(&mut self) {

@@ -1,5 +1,6 @@
 //! The state of the data's budget, as its owner reads it at the terminal and on the party's page.
 
+use conclave_common::epsilon;
 use conclave_pages::document::{Block, Fact, fact};
 use conclave_pages::moment::stored;
 use conclave_pages::text::thousands;
@@ -20,14 +21,17 @@ pub(crate) fn blocks(r: &Report, scale: &Scale, id: &'static str) -> Vec<Block> 
 fn facts(r: &Report) -> Vec<Fact> {
     let (spent, of, delta, zcdp) = (r.epsilon_spent, r.epsilon_budget, r.delta, r.epsilon_zcdp);
     let mut facts = vec![
-        fact("epsilon", format!("{spent:.6} spent of {of} at delta = {delta} (by zCDP {zcdp:.6})")),
+        fact("epsilon", format!("{} spent of {of} at delta = {delta} (by zCDP {})", epsilon::spent(spent), epsilon::spent(zcdp))),
         fact(
             "mu^2",
             format!("{:.6} spent of {:.6}, {:.6} remaining", r.mu_squared_spent, r.mu_squared_budget, r.mu_squared_remaining),
         ),
         fact(
             "a new job",
-            format!("{:.6} is the largest epsilon it could still get; epsilons do not add, mu^2 does", r.epsilon_new_job),
+            format!(
+                "{} is the largest epsilon it could still get; epsilons do not add, mu^2 does",
+                epsilon::room(r.epsilon_new_job)
+            ),
         ),
         fact(
             "numbers",
@@ -44,9 +48,9 @@ fn facts(r: &Report) -> Vec<Fact> {
         ),
     ];
     if r.mu_squared_promised > 0.0 {
-        let (promised, room) = (r.mu_squared_promised, r.epsilon_room);
+        let (promised, room) = (r.mu_squared_promised, epsilon::room(r.epsilon_room));
         let words = "room for one more job beside them unless policy.over_commit is true";
-        facts.push(fact("caps", format!("open jobs may still spend mu^2 {promised:.6}: epsilon {room:.6} is the {words}")));
+        facts.push(fact("caps", format!("open jobs may still spend mu^2 {promised:.6}: epsilon {room} is the {words}")));
     }
     if r.mu_squared_reserved > 0.0 {
         facts.push(fact("reserved", format!("{:.6} of the mu^2 spent is reserved for running jobs", r.mu_squared_reserved)));
@@ -63,7 +67,7 @@ fn facts(r: &Report) -> Vec<Fact> {
     if let Some(collude) = &r.if_all_collude {
         let limit = collude.epsilon_limit.map_or_else(|| "without a limit".to_owned(), |limit| format!("of at most {limit}"));
         let words = "if all other parties of masked jobs collude with the coordinator";
-        facts.push(fact("collusion", format!("{:.6} epsilon is spent {limit}, {words}", collude.epsilon_spent)));
+        facts.push(fact("collusion", format!("{} epsilon is spent {limit}, {words}", epsilon::spent(collude.epsilon_spent))));
     }
     facts.push(fact("protects", format!("one {}{}", r.unit, if r.unit.starts_with("row") { ROWS } else { "" })));
     for job in &r.open_jobs {
@@ -75,10 +79,10 @@ fn facts(r: &Report) -> Vec<Fact> {
         facts.push(fact("open", format!("{} of {}: mu^2 {spent:.6} of its {cap:.6}, {left}", job.job, job.analyst)));
     }
     for a in &r.analysts {
-        let (spent, epsilon) = (a.mu_squared_spent, a.epsilon_spent);
+        let (spent, epsilon) = (a.mu_squared_spent, epsilon::spent(a.epsilon_spent));
         let cap = a.mu_squared_cap.map(|cap| format!(" of {cap:.6}")).unwrap_or_default();
         let numbers = format!("{} numbers in {} jobs", thousands(a.queries), a.jobs);
-        facts.push(fact("analyst", format!("{}: mu^2 {spent:.6}{cap} (epsilon {epsilon:.6}), {numbers}", a.analyst)));
+        facts.push(fact("analyst", format!("{}: mu^2 {spent:.6}{cap} (epsilon {epsilon}), {numbers}", a.analyst)));
     }
     facts
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use conclave_common::job::JobSpec;
 use conclave_pages::short_id::{self, NoMatch};
+use conclave_pages::waiting;
 use conclave_privacy::accounting::{Budget, Spent, gaussian_dp, mu_squared};
 use serde::Serialize;
 
@@ -41,7 +42,7 @@ impl State {
     /// Returns the word for a reader; programs get the serialised one.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::Awaiting => "awaiting",
+            Self::Awaiting => waiting::FOR_CONSENT,
             Self::Approved => "approved",
             Self::Rejected => "rejected",
             Self::Revoked => "revoked",

@@ -1,5 +1,6 @@
 //! Texts that explain masked answers to the owner of the data, used wherever they appear.
 
+use conclave_common::epsilon;
 use conclave_common::job::JobSpec;
 use conclave_pages::document::{Fact, fact};
 use conclave_privacy::accounting::gaussian_dp;
@@ -55,8 +56,8 @@ pub(crate) fn if_all_collude(worst: &AllCollude, instead_of: f64, delta: f64) ->
     };
     format!(
         "if all {others} others collude with the coordinator, your data's epsilon would be {} instead of {} at delta {}{limit}",
-        figure(worst.data_epsilon),
-        figure(instead_of),
+        epsilon::spent(worst.data_epsilon),
+        epsilon::spent(instead_of),
         figure(delta)
     )
 }
@@ -65,7 +66,7 @@ pub(crate) fn if_all_collude(worst: &AllCollude, instead_of: f64, delta: f64) ->
 pub(crate) fn total_if_all_collude(collude: &IfAllCollude) -> String {
     let limit =
         collude.epsilon_limit.map_or_else(|| "no limit is set".to_owned(), |limit| format!("the limit is {}", figure(limit)));
-    format!("if all other parties of masked jobs collude, epsilon {} is spent; {limit}", figure(collude.epsilon_spent))
+    format!("if all other parties of masked jobs collude, epsilon {} is spent; {limit}", epsilon::spent(collude.epsilon_spent))
 }
 
 /// Describes an open masked job: its key, and the members of its roster with their fingerprints.
@@ -95,7 +96,7 @@ pub(super) fn at_several_owners(spec: &JobSpec) -> Option<String> {
     Some(format!(
         "each owner's guarantee covers its own records; a person with records at m of the {owners} owners affects the one opened \
          sum through all m, and mu grows by m: for a person at all of them, up to epsilon {} at delta {}",
-        figure(gaussian_dp::epsilon(mu, budget.delta)),
+        epsilon::spent(gaussian_dp::epsilon(mu, budget.delta)),
         figure(budget.delta)
     ))
 }
@@ -130,8 +131,8 @@ mod tests {
         let spec = spec(5, 2, "");
         let words = at_several_owners(&spec).unwrap();
         let mu = gaussian_dp::mu(spec.privacy.budget.epsilon, 1e-6);
-        assert!(words.contains(&format!("up to epsilon {} at", figure(gaussian_dp::epsilon(5.0 * mu, 1e-6)))), "{words}");
-        assert!(!words.contains(&figure(gaussian_dp::epsilon(5.0_f64.sqrt() * mu, 1e-6))), "{words}");
+        assert!(words.contains(&format!("up to epsilon {} at", epsilon::spent(gaussian_dp::epsilon(5.0 * mu, 1e-6)))), "{words}");
+        assert!(!words.contains(&epsilon::spent(gaussian_dp::epsilon(5.0_f64.sqrt() * mu, 1e-6))), "{words}");
     }
 
     #[test]

@@ -22,7 +22,6 @@ mod totals;
 mod worst_case;
 
 pub(crate) use crate::ledger_views::permit;
-pub(crate) use figure::figure;
 pub(crate) use jobs::{JobView, State, find, jobs};
 pub(crate) use plain::Summary;
 pub(crate) use scale::Scale;

@@ -22,6 +22,16 @@ pub(crate) fn of_100(probability: f64) -> u32 {
     (100.0 * probability - 1e-9).ceil().clamp(50.0, 100.0) as u32
 }
 
+/// States a number of right guesses of 100, as [`of_100`] returns it: `at most 63`. 100 stands for a probability above 0.99, which is
+/// certainty for no finite mu.
+pub(crate) fn right(of_100: u32) -> String {
+    match of_100 {
+        ..=50 => "50".to_owned(),
+        51..100 => format!("at most {of_100}"),
+        _ => "more than 99".to_owned(),
+    }
+}
+
 /// Returns what is guessed of a unit: `between two contents`, or `between presence and absence` where a unit is added or removed.
 pub(crate) fn between(unit: PrivacyUnit) -> &'static str {
     match unit.adjacency {
@@ -72,8 +82,8 @@ impl Odds {
     pub(crate) fn situations(&self) -> [(&'static str, u32); 4] {
         [
             ("without any answer", 50),
-            ("after this job, at most", self.this_job),
-            ("with all earlier and open jobs, at most", self.with_earlier),
+            ("after this job", self.this_job),
+            ("with all earlier and open jobs", self.with_earlier),
             ("if the whole budget is spent", self.whole_budget),
         ]
     }
@@ -93,11 +103,12 @@ impl Odds {
         if let Some(several) = self.at_all_owners {
             let records = if unit.records_per_person().is_some() { "records" } else { "one row" };
             words += &format!(
-                " For a patient with {records} at each of {owners} owners, all of whom spend as much: at most {several} of 100 after this job."
+                " For a patient with {records} at each of {owners} owners, all of whom spend as much: {} of 100 after this job.",
+                right(several)
             );
         }
         if let Some(collude) = self.if_all_collude {
-            words += &format!(" Should all other owners collude with the coordinator: at most {collude} of 100 after this job.");
+            words += &format!(" Should all other owners collude with the coordinator: {} of 100 after this job.", right(collude));
         }
         words
     }
@@ -116,6 +127,9 @@ mod tests {
             assert!((right_guess(mu) - expected).abs() < 1e-14, "{mu}: {}", right_guess(mu));
         }
         assert_eq!([0.0, 1.0, 2.0, 40.0].map(|mu| of_100(right_guess(mu))), [50, 70, 85, 100]);
+        // No guess is certain. Φ(mu/2) is 0.99 at mu = 4.6527.
+        let words = [0.0, 1e-6, 1.0, 4.652, 4.653, 40.0].map(|mu| right(of_100(right_guess(mu))));
+        assert_eq!(words, ["50", "at most 51", "at most 70", "at most 99", "more than 99", "more than 99"]);
     }
 
     /// The best of all thresholds between N(0, 1) and N(mu, 1), found by search, is right as often as stated.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use conclave_common::epsilon;
 use conclave_common::job::JobSpec;
 use conclave_pages::document::{Block, Fact, fact};
 use conclave_pages::moment::stored;
@@ -52,14 +53,14 @@ fn blocks(unit: PrivacyUnit, members: Vec<Fact>, job: &JobView, worst: &WorstCas
     let end = if worst.ended_early { ", limited by the data's budget or the analyst's cap" } else { "" };
     let this_job = format!(
         "epsilon {} at delta {}{end}; by zCDP {}",
-        figure(worst.job_epsilon),
+        epsilon::spent(worst.job_epsilon),
         figure(worst.job_delta),
-        figure(worst.job_epsilon_zcdp)
+        epsilon::spent(worst.job_epsilon_zcdp)
     );
     let data = format!(
         "epsilon {} now, {} afterwards, of {} at delta {}: {:.1}% of the budget",
-        figure(worst.data_epsilon_now),
-        figure(worst.data_epsilon_after),
+        epsilon::spent(worst.data_epsilon_now),
+        epsilon::spent(worst.data_epsilon_after),
         figure(worst.data_epsilon_budget),
         figure(worst.data_delta),
         100.0 * worst.share_after
@@ -223,7 +224,11 @@ mod tests {
         let text =
             document::text(&blocks(budget().unit, members, &JobView { spec: Some(spec), ..JobView::of(request, &[]) }, &worst));
         let collude = worst.if_all_collude.unwrap();
-        let instead = format!("would be {} instead of {} at", figure(collude.data_epsilon), figure(worst.data_epsilon_after));
+        let instead = format!(
+            "would be {} instead of {} at",
+            epsilon::spent(collude.data_epsilon),
+            epsilon::spent(worst.data_epsilon_after)
+        );
         for part in [
             "as if 4 parties' noise protects you, which holds while at most 1 of the other 4 seats",
             &instead,

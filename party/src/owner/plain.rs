@@ -7,7 +7,7 @@ use conclave_pages::document::{Block, Fact, fact};
 use conclave_pages::moment::stored;
 
 use super::jobs::JobView;
-use super::odds::Odds;
+use super::odds::{Odds, right};
 use super::scale::Scale;
 use super::text::{not_protected, signed};
 use super::worst_case::WorstCase;
@@ -118,7 +118,7 @@ impl Summary {
     /// Returns the summary as blocks of a document.
     pub(crate) fn blocks(&self) -> Vec<Block> {
         let lead = format!("{}, {}. No record leaves. {}", self.study.words(), self.owners, self.releases);
-        let risk = |(situation, of_100): (&str, u32)| fact(situation, format!("{of_100} of 100 guesses are right"));
+        let risk = |(situation, of_100): (&str, u32)| fact(situation, format!("{} of 100 guesses are right", right(of_100)));
         let mut blocks = vec![Block::Section(self.title.clone()), Block::Text(lead), Block::Facts(self.request.clone())];
         blocks.push(Block::Shares(self.scale.shares("job-cost")));
         blocks.push(Block::Text(self.scale.in_epsilon()));

@@ -3,9 +3,10 @@
 //! Every surface shows the same parts: spent, held by open jobs, this job, left. The stated room for one more job is computed by
 //! [`askable`], by which the party admits jobs.
 
-use conclave_common::job::budget_words::askable;
+use conclave_common::epsilon;
+use conclave_common::job::budget_words::{askable, epsilon_of};
 use conclave_pages::shares::{Fill, Part, Shares};
-use conclave_privacy::accounting::{Budget, PrivacyFilter, gaussian_dp, mu_squared};
+use conclave_privacy::accounting::{Budget, PrivacyFilter, mu_squared};
 use conclave_vault::config::Policy;
 use serde_json::{Value, json};
 
@@ -113,8 +114,7 @@ impl Scale {
     }
 
     fn epsilon(&self, units: u64) -> String {
-        let epsilon = if units == 0 { 0.0 } else { gaussian_dp::epsilon(mu_squared(units).sqrt(), self.budget.delta) };
-        figure(format!("{epsilon:.2}").parse().unwrap_or(epsilon))
+        epsilon::spent(epsilon_of(units, self.budget.delta))
     }
 
     /// States the room for one more job.
@@ -123,7 +123,7 @@ impl Scale {
         let beside = if self.job.is_some() { " beside this one" } else { "" };
         match epsilon > 0.0 {
             false => format!("No room for one more job{beside}{limit}."),
-            true => format!("Room for one more job of ε {}{beside}{limit}.", figure(epsilon)),
+            true => format!("Room for one more job of ε {}{beside}{limit}.", epsilon::room(epsilon)),
         }
     }
 

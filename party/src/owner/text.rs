@@ -1,5 +1,6 @@
 //! Texts for the owner, identical wherever they are shown.
 
+use conclave_common::epsilon;
 use conclave_common::job::{ANY_MODEL, Algorithm, ClipRule, HmcTest, JobSpec, Warmup, Weights};
 use conclave_common::schema::ColumnSpec;
 use conclave_pages::document::{Fact, fact};
@@ -217,7 +218,7 @@ pub(crate) fn at_several_owners(spec: &JobSpec) -> String {
     format!(
         "each owner's guarantee covers its own records, and guarantees add: for a person with records at all {owners} owners, up \
          to epsilon {} at delta {}",
-        figure(gaussian_dp::epsilon(mu, budget.delta)),
+        epsilon::spent(gaussian_dp::epsilon(mu, budget.delta)),
         figure(budget.delta)
     )
 }
@@ -246,7 +247,7 @@ mod tests {
             let lines = super::describe(&JobSpec::parse(&text).unwrap(), PrivacyUnit::default());
             lines.into_iter().find(|(name, _)| *name == "together").map(|(_, words)| words)
         };
-        let doubled = figure(gaussian_dp::epsilon(2.0 * gaussian_dp::mu(1.0, 1e-6), 1e-6));
+        let doubled = epsilon::spent(gaussian_dp::epsilon(2.0 * gaussian_dp::mu(1.0, 1e-6), 1e-6));
         let words = describe(r#""a", "b", "c", "d""#).unwrap();
         assert!(
             words.contains("guarantees add") && words.contains(&format!("all 4 owners, up to epsilon {doubled} at")),

@@ -93,14 +93,14 @@ fn body(shown: &ShownJob, csrf: &str) -> Markup {
 /// States the decision on a job, its terms, and whether its end is permanent.
 fn decided(job: &JobView) -> Markup {
     html! {
-        p { "State: " b { (job.state().as_str()) }
+        p { "State: " b { (job.state().as_str()) } "."
             @if let Some(decided) = &job.request.decided {
-                ", by the " (decided.decider) " on " (stored(&decided.time))
-                @if !decided.reason.is_empty() { ": " (plain(&decided.reason, REASON)) }
+                " It was " (decided.standing.as_str()) " by the " (decided.decider) " on " (stored(&decided.time))
+                @if decided.reason.is_empty() { "." } @else { ": " (plain(decided.reason.trim_end_matches('.'), REASON)) "." }
             }
         }
         @if let Some(permit) = job.permit() { p { "Terms: " (plain(&permit.words(), REASON)) "." } }
-        @if let Some(why) = &job.ended { p { (plain(&why.to_string(), REASON)) ". The job is neither opened nor answered." @if matches!(why, PermitError::Expired(_)) { " Your consent stands until you revoke it." } } }
+        @if let Some(why) = &job.ended { p { (plain(&why.to_string(), REASON)) ". The job is neither opened nor answered." } @if matches!(why, PermitError::Expired(_)) { (expired()) } }
         @if job.can_be_reopened() {
             p { "The coordinator can open it again, and it may then spend the rest of its own budget; " code { "conclave-party revoke" } " ends it for good." }
         }
@@ -108,6 +108,14 @@ fn decided(job: &JobView) -> Markup {
         @if job.is_masked() && matches!(job.state(), JobState::Closed | JobState::Rejected | JobState::Revoked) {
             p { "Its end is permanent: " (masked::NEVER_REOPENED) "." }
         }
+    }
+}
+
+/// States what an owner can do about a job whose permit has ended.
+fn expired() -> Markup {
+    html! {
+        p { "What to do: nothing, if the study is over; what was released stays charged. If it continues, ask the analyst to submit the job again or to extend it: that is a new job, which you approve with a later last day. Your consent to this one stands until you revoke it." }
+        p.note { "If this machine’s clock ran ahead: set it right, stop the party, run " code { "conclave-party confirm-clock" } ", and start the party again. Until then it keeps the latest time that it has seen." }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The owner's own page, on this machine only and behind [`conclave_ops::web`]'s guard: the budget, past releases, and jobs that
-//! await a decision.
+//! wait for a decision.
 //!
 //! It reads the ledger as `conclave-party status` does: without its lock, on threads that may block, and at most once per
 //! [`state::FRESH`] for all visitors. It has no handle on the answers and so can't make the answering thread wait. The answering

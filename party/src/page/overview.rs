@@ -5,12 +5,14 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use conclave_common::epsilon;
 use conclave_ops::web::events::{self, Snapshot};
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::document::{self, Block};
 use conclave_pages::moment::stored;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot;
+use conclave_pages::precision::rough;
 use conclave_pages::short_id::{short, shortest};
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, Table};
@@ -24,7 +26,7 @@ use super::state::{FRESH, PageState, Shared, message_page};
 use super::times;
 use crate::config::PartyConfig;
 use crate::ledger_views::Listed;
-use crate::owner::{Scale, State as JobState, budget, figure, masked};
+use crate::owner::{Scale, State as JobState, budget, masked};
 
 /// Name of this daemon in the titles of tabs.
 pub(super) const DAEMON: &str = "data owner";
@@ -88,7 +90,7 @@ fn parts(shared: &PageState, facts: &Facts) -> Vec<(&'static str, Markup)> {
     parts
 }
 
-/// Returns the title of the tab, with the number of jobs that await a decision.
+/// Returns the title of the tab, with the number of jobs that wait for consent.
 fn tab(config: &PartyConfig, facts: &Facts) -> String {
     let jobs = facts.ledger.as_ref().map(|ledger| ledger.jobs.as_slice()).unwrap_or_default();
     let waiting = jobs.iter().filter(|job| job.state() == JobState::Awaiting).count();
@@ -112,8 +114,8 @@ fn state(config: &PartyConfig, facts: &Facts) -> Markup {
 fn waiting(jobs: &[crate::owner::JobView]) -> Markup {
     let waiting: Vec<_> = jobs.iter().filter(|job| job.state() == JobState::Awaiting).collect();
     html! {
-        h2 { "Awaiting your decision" }
-        @if waiting.is_empty() { p { "Nothing." } }
+        h2 { "Waiting for your decision" }
+        @if waiting.is_empty() { p { "Nothing to do: no job waits for your consent." } }
         @for job in waiting.iter().take(JOBS) {
             (notice(Tone::Note, &format!("{} submitted {}", plain(&job.request.analyst, 80), plain(job.name(), 80)), &html! {
                 p { "Submitted on " (stored(&job.request.asked)) ". " a href={ "/jobs/" (job.request.job) } { "Review and decide" } }
@@ -168,7 +170,7 @@ fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
             }),
             ("state", &|job| Cell::text(job.state().as_str())),
             ("numbers", &|job| Cell::number(thousands(job.spent().draws))),
-            ("epsilon spent", &|job| Cell::number(figure(job.epsilon_spent(&config.budget)))),
+            ("epsilon spent", &|job| Cell::number(epsilon::spent(job.epsilon_spent(&config.budget)))),
             ("analyst", &|job| Cell::name(&job.request.analyst)),
             ("submitted", &|job| Cell::text(stored(&job.request.asked))),
         ],
@@ -191,8 +193,8 @@ fn last(ledger: &Ledger) -> Markup {
             ("round", &|release| Cell::number(thousands(release.iteration))),
             ("chain", &|release| Cell::number(release.chain)),
             ("kind", &|release| Cell::text(&release.kind)),
-            ("noise sd", &|release| Cell::number(figure(release.sigma))),
-            ("epsilon alone", &|release| Cell::number(figure(alone(release)))),
+            ("noise sd", &|release| Cell::number(rough(release.sigma))),
+            ("epsilon alone", &|release| Cell::number(epsilon::spent(alone(release)))),
             ("integers", &|release| Cell::number(thousands(release.integers as u64))),
             ("released numbers", &|release| Cell::number(release.shown())),
         ],

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use crate::owner::Summary;
 use crate::owner::inquiries::{Inquiry, joined};
+use crate::owner::odds::right;
 use crate::owner::plain::Study;
 
 const SENTENCE: usize = 600;
@@ -19,9 +20,16 @@ pub(super) fn summary(summary: &Summary) -> Markup {
         (summary.scale.shares("job-cost").html())
         p.note { (plain(&summary.scale.in_epsilon(), SENTENCE)) @if let Some(waits) = summary.waits { " " (waits) } }
         h2 { "What one patient risks" }
-        dl.tiles.odds { @for (situation, of_100) in summary.odds.situations() { div { dt { (situation) } dd { (of_100) " of 100" } } } }
+        dl.tiles.odds { @for (situation, of_100) in summary.odds.situations() { div { dt { (situation) } dd { (guesses(of_100)) } } } }
         p.note { (plain(&summary.scope, 2 * SENTENCE)) }
     }
+}
+
+/// Renders the right guesses of 100, with the bound in smaller type.
+fn guesses(of_100: u32) -> Markup {
+    let words = right(of_100);
+    let (bound, number) = words.rsplit_once(' ').unwrap_or(("", &words));
+    html! { @if !bound.is_empty() { small { (bound) } " " } span.whole { (number) " of 100" } }
 }
 
 fn study(study: &Study) -> Markup {

@@ -92,7 +92,7 @@ async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
         "Approve this job",
         "Reject it",
         "No record leaves.",
-        "after this job, at most",
+        "<dt>after this job</dt><dd><small>at most</small> <span class=\"whole\">",
         "this job, at most",
         "<summary>Approve: spend up to ",
         "type=\"checkbox\" id=\"check-bounds\" required",

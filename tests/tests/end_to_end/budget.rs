@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use conclave_common::epsilon;
 use conclave_privacy::accounting::{Budget, PrivacyFilter};
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
@@ -132,11 +133,11 @@ fn a_job_beyond_the_remaining_budget_does_not_start() {
         crate::stderr(&output)
     };
     let printed = refused("scarce", 40.0);
-    for part in ["scarce", "epsilon 40", "epsilon 20.000 is left there for", "lower privacy.epsilon to 20.000", "force = true"] {
+    for part in ["scarce", "epsilon 40", "epsilon 20.00 is left there for", "lower privacy.epsilon to 20.00", "force = true"] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
     let discreet = refused("discreet", 40.0);
-    assert!(discreet.contains("less is left there") && !discreet.contains("20.000"), "{discreet}");
+    assert!(discreet.contains("less is left there") && !discreet.contains("20.00"), "{discreet}");
     // No query was sent, and a job with the stated budget is admitted.
     let charged = |party: usize| -> u64 {
         cluster.ledger(party).query_row("SELECT count(*) FROM charges", [], |row| row.get(0)).expect("a count")
@@ -156,7 +157,7 @@ fn a_job_beyond_the_remaining_budget_does_not_start() {
     // The remaining budget reported now can be requested, but not a thousandth more.
     let left = left(&["scarce"])[0]["epsilon_left"].as_f64().expect("a number");
     assert!(0.0 < left && left < 20.0, "{left}");
-    assert!(refused("scarce", left + 0.002).contains(&format!("epsilon {left:.3} is left there")));
+    assert!(refused("scarce", left + 0.002).contains(&format!("epsilon {} is left there", epsilon::room(left))));
     assert_eq!(cluster.submit(&job("scarce", left))["stopped_by"], "draws");
     let stranger = cluster.run(&["budget", "nobody"]);
     assert_eq!(stranger.status.code(), Some(2), "{}", crate::stderr(&stranger));

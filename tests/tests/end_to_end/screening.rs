@@ -36,7 +36,7 @@ fn mistakes_in_the_records_are_reported_to_the_owner_only() {
     let text = study::job(&["slips"], "chains = 2\ndraws = 40\nwarmup = 5", "epsilon = 90.0\ndelta = 1e-6");
     let job = cluster.submit_only(&text);
     cluster.wait_status(&job, std::time::Duration::from_secs(20), "the owner's turn", |status| {
-        cluster.run(&["__party", "jobs", "--config", "slips/party.toml"]).stdout.windows(8).any(|w| w == b"awaiting")
+        cluster.run(&["__party", "jobs", "--config", "slips/party.toml"]).stdout.windows(19).any(|w| w == b"waiting for consent")
             && status["state"] != ""
     });
 

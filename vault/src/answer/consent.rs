@@ -106,7 +106,7 @@ impl Answerer {
                 Body::JobOpened(AnswerDelay::attach(delay.map(|delay| delay.answer), opened))
             }
             Ok(Opening::Pending) => {
-                tracing::info!(%job, analyst = %request.analyst, "job awaits your decision: conclave-party approve with its id");
+                tracing::info!(%job, analyst = %request.analyst, "job waits for your decision: conclave-party approve with its id");
                 self.consent.waiting.insert(job.clone(), (request, outbox.clone()));
                 Body::JobPending(v1::JobPending { job: job.clone(), ..v1::JobPending::default() })
             }
@@ -204,7 +204,7 @@ impl Answerer {
         let body = serde_json::json!({ "reason": why }).to_string();
         // A failure has been logged, and the ledger answers no more.
         drop(self.ledger.enter_act("lapse", Some(job), &body));
-        self.end_job(job, self.withdrawn(&format!(": {why}")), |answerer| answerer.let_go(job, why));
+        self.end_job(job, lapsed(&self.party, why), |answerer| answerer.let_go(job, why));
         self.make_room();
     }
 
@@ -243,6 +243,13 @@ impl Answerer {
             _ => Fault::new(ErrorCode::Policy, format!("the data owner has rejected this job{reason}")),
         }
     }
+}
+
+/// Returns the refusal of a job whose permit has ended, with what its analyst can do. The consent stays.
+#[must_use]
+pub fn lapsed(party: &str, why: &str) -> Fault {
+    let remedy = "ask the owner for a new permit, then submit the job again, or continue from its draws with `conclave extend`";
+    Fault::new(ErrorCode::Revoked, format!("the owner of {party} no longer answers this job: {why}; {remedy}"))
 }
 
 pub(super) fn refusal(job: String, fault: &Fault) -> Body {

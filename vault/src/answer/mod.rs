@@ -62,6 +62,7 @@ mod sums;
 pub mod thread;
 
 pub use answerer::Answerer;
+pub use consent::lapsed;
 pub use delay::ReplyCounts;
 pub use faults::MAX_JOB_ID;
 pub use open::Opening;

@@ -17,6 +17,7 @@ use conclave_proto::v1;
 use super::active_job::{ActiveJob, NewJob};
 use super::admission::{Admitted, Course, Decision, Facts, LedgerFacts, OpenJobs, admit, columns_held, invalid};
 use super::answerer::{Answerer, LONGEST_WORD};
+use super::consent::lapsed;
 use super::faults::{MAX_JOB_ID, ledger_fault};
 use super::masking::Masking;
 use super::records::Records;
@@ -71,7 +72,7 @@ impl Answerer {
         };
         let standing = self.consented(request, &admitted)?;
         if standing == Standing::Approved {
-            self.permission.check(&request.job).map_err(|why| self.withdrawn(&format!(": {why}")))?;
+            self.permission.check(&request.job).map_err(|why| lapsed(&self.party, &why))?;
         }
         let course = admitted.course(standing);
         match course {

@@ -22,11 +22,11 @@ pub enum ConsentError {
     #[error("job id {0} stands for another job here: what the owner was shown can't be changed; submit a new job")]
     Changed(String),
     /// Too many jobs wait.
-    #[error("{0} jobs await the owner's decision already; ask the owner to decide on them")]
+    #[error("{0} jobs wait for the owner's decision already; ask the owner to decide on them")]
     Crowded(u64),
     /// Too many jobs of one analyst wait.
     #[error(
-        "{1} jobs of analyst {0} await the owner's decision already, and others' are to have room too; ask the owner to decide on them"
+        "{1} jobs of analyst {0} wait for the owner's decision already, and others' are to have room too; ask the owner to decide on them"
     )]
     CrowdedBy(String, u64),
     /// The job's text is too long.

@@ -32,7 +32,7 @@ fn a_failed_job_has_a_report() {
         "An owner’s policy forbids the job",
         "logistic regression of y on x1, x2",
         "epsilon 3 at delta 1e-6",
-        "<data value=\"0.5\">0.5000</data>",
+        "<data value=\"0.5\">0.500</data>",
         "stay charged",
         "hospital-&lt;a&gt;",
         "policy)",
@@ -57,5 +57,8 @@ fn every_code_has_a_remedy() {
         assert!(remedy(code.as_str()).len() > 60, "{code}");
     }
     assert_ne!(remedy("budget"), remedy("policy"));
+    // The end of a permit is no revocation.
+    let lapsed = page("failed", "revoked", "a no longer answers this job: permit_expired: it ended on 2027-03-31", 0);
+    assert!(lapsed.contains("Ask the owner for a new one") && !lapsed.contains("withdrawn its consent"), "{lapsed}");
     assert_eq!(remedy("a code of a later version"), remedy("internal"));
 }

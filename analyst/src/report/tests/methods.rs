@@ -103,8 +103,13 @@ fn the_paragraph_has_the_run_s_own_figures() {
         assert!(text.contains(part), "{part} in {text}");
     }
     let guarantee = pasted(&of, "guarantee-text");
-    for part in ["one row, against replacement", "ε = 3 at δ = 1e-6", "1.2346", "Gaussian differential privacy", "nobody else"]
-    {
+    for part in [
+        "one row, against replacement",
+        "ε = 3 at δ = 1e-6",
+        "spent at most ε = 1.24.",
+        "Gaussian differential privacy",
+        "nobody else",
+    ] {
         assert!(guarantee.contains(part), "{part} in {guarantee}");
     }
     of.result["aggregation"] = json!({"mode": "secure", "colluders": 1, "honest": 2, "parties": 3});

@@ -43,7 +43,7 @@ fn intervals_stand_beside_what_they_would_be_without_noise() {
     assert_eq!(page.matches(header).count(), 1, "on the scale of the shares");
     let exact = run.result["posterior"][0]["sd_data"].to_string();
     assert!(page.contains(&format!("<data value=\"{exact}\">")) && page.contains("<data value=\"0.36\">36%</data>"));
-    for part in ["Estimates after each stage", "10%, 90%", "0.3000 ± 0.0600", "Share of the budget by stage"] {
+    for part in ["Estimates after each stage", "10%, 90%", "0.300 ± 0.060", "Share of the budget by stage"] {
         assert!(page.contains(part), "{part}");
     }
     assert!(is_self_contained(&page) && !page.contains("<u>"));
@@ -59,7 +59,7 @@ fn intervals_stand_beside_what_they_would_be_without_noise() {
 fn what_is_no_adequate_answer_is_not_shown_as_one() {
     let page = run(false).page();
     let posterior = page.split("<h2 id=\"estimates\">").nth(1).unwrap().split("</section>").next().unwrap();
-    for part in ["No interval is shown", "noise of the released information", "1.7000", "failed"] {
+    for part in ["No interval is shown", "noise of the released information", "1.7", "failed"] {
         assert!(posterior.contains(part), "{part} in {posterior}");
     }
     for part in ["No adequate answer", "The information is &lt;b&gt;noise"] {

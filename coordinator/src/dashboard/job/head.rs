@@ -8,12 +8,13 @@ use conclave_pages::run;
 use conclave_pages::short_id::{SHORT, first};
 use conclave_pages::site;
 use conclave_pages::text::{duration, percent, plain, plain_name, thousands};
-use conclave_pages::verdict::{Verdict, state_words};
+use conclave_pages::verdict::Verdict;
+use conclave_pages::waiting::{self, since};
 use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::super::shared::{SENTENCE, warnings};
+use super::super::shared::{SENTENCE, sentence_case, warnings};
 use super::super::watched_job::RunPace;
 use crate::clock::now_ms;
 use crate::status::{State, Status, phase_name};
@@ -28,6 +29,9 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
         (warnings(&elsewhere(&status.warnings, result)))
         p class=[samples(status).then_some("heard")] { b { (sentence(status, result)) } }
         @if let Some(words) = next_step(status) { p { (words) } }
+        @if status.state == State::Failed && result.is_none() {
+            p { "What to do: correct what the reason names, or ask the owner whom it names, then submit the job again. The remedy and what was spent, to file or to print: " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
+        }
         @if let Some(result) = result.filter(|_| status.state.has_ended()) {
             (Verdict::of(result).notice())
             p.note { "For a terminal: " code title=(status.id) { "conclave summary " (first(&status.id, SHORT)) } ". To file or to print: " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
@@ -44,44 +48,29 @@ fn elsewhere(all: &[String], result: Option<&Value>) -> Vec<String> {
 
 /// Renders the parties that the job waits for. An owner's decision is part of every job and no fault.
 fn waiting(status: &Status) -> Markup {
-    let parties = plain(&status.waiting_for.join(", "), SENTENCE);
-    let since = since(status.waiting_since_ms);
-    let decides = status.waiting_for.iter().all(|party| status.awaiting_consent.contains(party));
+    let since = since(status.waiting_since_ms, now_ms());
+    let decides = status.waits_for_consent();
     let heading = match decides {
-        true => format!("Waiting for the decision of {parties}{since}"),
-        false => format!("Paused: waiting for {parties}{since}"),
+        true => format!("{}{since}", sentence_case(&waiting::for_decision(&status.waiting_for))),
+        false => format!("Paused: waiting for {}{since}", plain(&status.waiting_for.join(", "), SENTENCE)),
     };
     let tone = if decides { Tone::Note } else { Tone::Warning };
     notice(
         tone,
         &heading,
         &html! {
-            @if !status.waiting_reason.is_empty() { p { (plain(&status.waiting_reason, SENTENCE)) } }
+            @if !decides && !status.waiting_reason.is_empty() { p { (plain(&status.waiting_reason, SENTENCE)) } }
             @if decides { p { "What to do: remind the owner, who decides at the party’s own page or with " code { "conclave-party approve " (first(&status.id, SHORT)) } ". The job starts by itself once every owner has consented." } }
             @else {
                 p { "What to do: have the party started again by those who run it. The job then continues by itself; nothing is lost, and nothing is charged twice. To stop waiting, cancel the job: its draws so far are kept." }
                 @if !status.awaiting_consent.is_empty() {
-                    p { "Owners have yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) "." }
+                    p { "It is also " (waiting::for_decision(&status.awaiting_consent)) "." }
                 }
             }
             p.note { "No chain continues without every party, because that would change the posterior." }
         },
         false,
     )
-}
-
-/// Formats " since 15 min" in whole minutes, so that the page announces no seconds; empty if the time is not known.
-fn since(unix_ms: i64) -> String {
-    if unix_ms <= 0 {
-        return String::new();
-    }
-    let minutes = now_ms().saturating_sub(unix_ms).max(0) / 60_000;
-    match minutes {
-        0 => " since less than a minute".to_owned(),
-        1..60 => format!(" since {minutes} min"),
-        60..1440 => format!(" since {} h", minutes / 60),
-        _ => format!(" since {} d", minutes / 1440),
-    }
 }
 
 /// Returns true while the chains make the draws that are kept.
@@ -116,10 +105,11 @@ fn sentence(status: &Status, result: Option<&Value>) -> String {
             _ => "Sampling.".to_owned(),
         },
         State::Finished | State::Cancelled | State::Failed => {
-            let words = state_words(status.state.as_str(), status.grade.map(|grade| grade.words()).unwrap_or_default());
             let why = result.map(run::ended).filter(|_| status.state == State::Finished);
-            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            format!("{}{}{why}.", words[..1].to_uppercase(), &words[1..])
+            let words = sentence_case(&status.state_words());
+            // The words of a run without an answer have a colon of their own.
+            let joined = if words.contains(':') { "; " } else { ": " };
+            why.map_or_else(|| format!("{words}."), |why| format!("{words}{joined}{why}."))
         }
     }
 }
@@ -194,10 +184,12 @@ mod tests {
             ..Status::default()
         };
         let page = state(&waits, None).into_string();
-        assert!(page.contains("Waiting for the decision of a since 15 min") && !page.contains("beware"), "{page}");
+        assert!(page.contains("Waiting for a's decision since 15 min") && !page.contains("beware"), "{page}");
         let page = state(&Status { waiting_for: both, ..waits }, None).into_string();
         assert!(
-            page.contains("Paused: waiting for a, b") && page.contains("beware") && page.contains("yet to decide: a"),
+            page.contains("Paused: waiting for a, b")
+                && page.contains("beware")
+                && page.contains("also waiting for a's decision"),
             "{page}"
         );
     }
@@ -236,6 +228,8 @@ mod tests {
         assert!(state(&running, None).into_string().contains("Nothing to do: this page follows the run"));
         let paused = Status { state: State::Paused, waiting_for: vec!["b".to_owned()], ..Status::default() };
         assert!(state(&paused, None).into_string().contains("What to do: have the party started again"));
+        let failed = Status { state: State::Failed, id: "4f".to_owned(), ..Status::default() };
+        assert!(state(&failed, None).into_string().contains("What to do: correct what the reason names"));
     }
 
     #[test]
@@ -243,7 +237,7 @@ mod tests {
         let ended = Status { state: State::Finished, grade: Some(Grade::NoAnswer), id: "4f".to_owned(), ..Status::default() };
         let result = json!({"stopped_by": "released", "adequacy": {"adequate": false, "reasons": ["too noisy"]}});
         let page = state(&ended, Some(&result)).into_string();
-        for part in ["Finished: no adequate answer: the whole budget released", "Too noisy.", "conclave summary 4f"] {
+        for part in ["Finished: no adequate answer; the whole budget released", "Too noisy.", "conclave summary 4f"] {
             assert!(page.contains(part), "{part} in {page}");
         }
     }

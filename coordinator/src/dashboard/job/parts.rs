@@ -5,7 +5,7 @@ use std::sync::Arc;
 use conclave_common::job::JobSpec;
 use conclave_draws::result::AggregationRow;
 use conclave_pages::plot::{self, Budget};
-use conclave_pages::text::plain;
+use conclave_pages::text::{as_written, plain};
 use conclave_pages::verdict::Verdict;
 use maud::{Markup, html};
 use serde_json::Value;
@@ -108,7 +108,7 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
         }
         p.note {
             "Epsilon of this job alone, by Gaussian differential privacy"
-            @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.promised_delta()) }
+            @if let Some(spec) = spec { ", at delta " (as_written(spec.privacy.budget.promised_delta())) }
             @if let Some(words) = spec.and_then(protection) { ". " (words) }
             ". Only the owner sees the spending over all jobs."
             @if !status.state.has_ended() {

@@ -403,7 +403,7 @@ async fn a_party_that_does_not_open_a_job_is_hastened_too_but_not_its_owner() {
     let (queue, _outgoing) = crate::send_queue::send_queue();
     let _place = rig.context.party_registry.attach("b", queue.clone());
     rig.context.party_registry.deliver("b", &job, Message::Pending);
-    rig.until(&job, |s| s.waiting_reason == "b: its owner has yet to decide").await;
+    rig.until(&job, |s| s.waiting_reason == "b: waiting for consent").await;
     // An owner has no time limit.
     assert!(tokio::time::timeout(HASTY.most * 2, queue.ended()).await.is_err());
 }

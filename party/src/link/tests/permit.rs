@@ -86,7 +86,10 @@ async fn a_query_after_the_last_day_does_not_reach_the_vault() {
     NOW.store(end, Ordering::SeqCst);
     let refused = said(coordinator_frame::Body::Query(query(1, &[(0, 0.0, 1e-4)])), &mut link).await;
     let Body::JobRefused(refused) = refused else { panic!("{refused:?}") };
-    assert!(refused.code == "revoked" && refused.reason.contains("hospital-a: permit_expired: "), "{refused:?}");
+    assert!(
+        refused.code == "revoked" && refused.reason.contains("hospital-a no longer answers this job: permit_expired: "),
+        "{refused:?}"
+    );
     link.answers.flush().await;
     let standing = ConsentStore::open(&ledger).unwrap().standing(JOB).unwrap();
     assert_eq!((charges(&ledger), standing), (1, Some(Standing::Approved)));

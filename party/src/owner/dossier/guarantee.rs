@@ -1,14 +1,16 @@
 //! Topics on the guarantee itself: variant, unit, adjacency, mechanism, composition, trust.
 
+use conclave_common::epsilon;
 use conclave_pages::document::fact;
 use conclave_pages::moment::stored;
+use conclave_pages::precision::rough;
 use conclave_privacy::accounting::Adjacency;
 
 use super::topic::Topic;
 use crate::config::PartyConfig;
 use crate::ledger_views::Report;
 use crate::owner::figure::figure;
-use crate::owner::odds::{between, of_100, right_guess};
+use crate::owner::odds::{between, of_100, right, right_guess};
 use crate::owner::text::unit_of_privacy;
 
 pub(super) fn topics(config: &PartyConfig, report: &Report) -> Vec<Topic> {
@@ -20,13 +22,13 @@ fn variant(config: &PartyConfig, report: &Report) -> Topic {
     let who = if config.budget.unit.records_per_person().is_some() { "person" } else { "row" };
     let between = between(config.budget.unit);
     let guess = format!(
-        "of 100 guesses {between} of one {who}, at most {} are right once the whole budget is spent; 50 without any release",
-        of_100(right_guess(mu) + report.delta_reserve)
+        "of 100 guesses {between} of one {who}, {} are right once the whole budget is spent; 50 without any release",
+        right(of_100(right_guess(mu) + report.delta_reserve))
     );
     let (epsilon, delta) = (figure(report.epsilon_budget), figure(report.delta_promised));
     let mut facts = vec![
         fact("guarantee", format!("({epsilon}, {delta})-differential privacy of all releases together, for ever")),
-        fact("variant", format!("Gaussian differential privacy with mu {}, converted exactly to epsilon and delta", figure(mu))),
+        fact("variant", format!("Gaussian differential privacy with mu {}, converted exactly to epsilon and delta", rough(mu))),
         fact("in words", guess),
     ];
     if report.delta_reserve > 0.0 {
@@ -127,7 +129,7 @@ fn trust(config: &PartyConfig, report: &Report) -> Topic {
         }
     }
     if let Some(collude) = &report.if_all_collude {
-        facts.push(fact("if all others collude", format!("epsilon {} is spent", figure(collude.epsilon_spent))));
+        facts.push(fact("if all others collude", format!("epsilon {} is spent", epsilon::spent(collude.epsilon_spent))));
     }
     Topic { heading: "Trust model", facts, checks: &["conclave-party verify JOB", "conclave-party fingerprint"] }
 }

@@ -8,12 +8,12 @@ mod operation;
 mod registry;
 mod topic;
 
+use conclave_common::epsilon;
 use conclave_pages::document::Block;
 use conclave_pages::moment::stored;
 use conclave_pages::short_id::{first, shortest};
 use conclave_pages::table::{Cell, Table};
 
-use super::figure::figure;
 use super::jobs::{JobView, jobs};
 use super::papers::Papers;
 use super::scale::Scale;
@@ -89,7 +89,7 @@ fn jobs_table(config: &PartyConfig, jobs: &[JobView]) -> Vec<Block> {
             ("name", &|job| Cell::name(job.name())),
             ("analyst", &|job| Cell::name(&job.request.analyst)),
             ("state", &|job| Cell::text(job.state().as_str())),
-            ("epsilon spent", &|job| Cell::number(figure(job.epsilon_spent(&config.budget)))),
+            ("epsilon spent", &|job| Cell::number(epsilon::spent(job.epsilon_spent(&config.budget)))),
             ("terms", &|job| Cell::text(terms(job))),
         ],
     );

@@ -1,9 +1,11 @@
 //! The statement's content, section by section.
 
+use conclave_common::epsilon;
 use conclave_common::job::{ANY_MODEL, JobSpec, ReleasedQuantity};
 use conclave_inference::figures::zcdp;
 use conclave_pages::document::{Block, Fact, fact};
 use conclave_pages::moment::stored;
+use conclave_pages::precision::rough;
 use conclave_privacy::accounting::{Adjacency, gaussian_dp};
 
 use crate::config::PartyConfig;
@@ -113,7 +115,7 @@ fn of_kind(released: &Released) -> String {
     if kind.candidates().is_some() {
         return format!("{integers} whole numbers in {queries} answers, each drawn at random; no noise is added");
     }
-    let range = if least == most { figure(least) } else { format!("{} to {}", figure(least), figure(most)) };
+    let range = if least == most { rough(least) } else { format!("{} to {}", rough(least), rough(most)) };
     let unit = kind.noise_unit();
     format!("{integers} whole numbers in {queries} answers; noise of standard deviation {range} in each, {unit}")
 }
@@ -124,7 +126,7 @@ fn masked_facts(job: &JobView, facts: &Facts<'_>) -> Vec<Fact> {
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
     let mut found = Vec::new();
     if let Some(mu_squared) = releases.and_then(|releases| releases.mu_squared_if_all_collude) {
-        let (epsilon, delta) = (figure(gaussian_dp::epsilon(mu_squared.sqrt(), delta)), figure(delta));
+        let (epsilon, delta) = (epsilon::spent(gaussian_dp::epsilon(mu_squared.sqrt(), delta)), figure(delta));
         let words = format!("epsilon {epsilon} at delta {delta} for this job: then only this owner's noise protects");
         found.push(fact("if all others collude", words));
     }
@@ -170,18 +172,19 @@ fn guarantee(config: &PartyConfig, job: &JobView, inputs: &Facts<'_>) -> Vec<Blo
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
     // The reserve for blocks is separate from the delta of mu² charges: the promise includes both.
     let promised = figure(job.spec.as_ref().map_or(report.delta_promised, |spec| spec.privacy.budget.promised_delta()));
-    let mut facts = vec![fact("mu of this job", format!("{} (Gaussian differential privacy)", figure(spent.sqrt())))];
+    let mut facts = vec![fact("mu of this job", format!("{} (Gaussian differential privacy)", rough(spent.sqrt())))];
     if spent > 0.0 {
-        let (gdp, zcdp) = (figure(gaussian_dp::epsilon(spent.sqrt(), delta)), figure(zcdp::epsilon(spent / 2.0, delta)));
+        let (gdp, zcdp) =
+            [gaussian_dp::epsilon(spent.sqrt(), delta), zcdp::epsilon(spent / 2.0, delta)].map(epsilon::spent).into();
         facts.push(fact("epsilon of this job", format!("{gdp} at delta {promised}")));
         facts.push(fact("by zCDP", format!("epsilon {zcdp} at delta {promised}: looser, by a different argument")));
     }
     if let Some(worst) = inputs.worst.filter(|_| job.may_spend()) {
         let most = format!(
             "epsilon {} at delta {}, if this job uses everything it may; the data would then have spent epsilon {} of {}",
-            figure(worst.job_epsilon),
+            epsilon::spent(worst.job_epsilon),
             figure(worst.job_delta),
-            figure(worst.data_epsilon_after),
+            epsilon::spent(worst.data_epsilon_after),
             figure(worst.data_epsilon_budget)
         );
         facts.push(fact("at most", most));

@@ -5,7 +5,7 @@ use conclave_pages::moment::stored;
 
 use crate::config::PartyConfig;
 use crate::owner::jobs::JobView;
-use crate::owner::odds::{between, of_100, right_guess};
+use crate::owner::odds::{between, of_100, right, right_guess};
 use crate::owner::papers::Papers;
 use crate::owner::scale::Scale;
 
@@ -43,7 +43,7 @@ fn signature(job: &JobView) -> String {
     let key = job.terms.signer().map(|key| format!(" {key}")).unwrap_or_default();
     format!(
         "signed with the key{key} of analyst {}, checked by this party against its CA before the job was entered; the job's id follows from the \
-         signed text. The analyst's certificate is not stored here: `conclave-party verify {}` checks it again",
+         signed text. The analyst's certificate is not stored here: conclave-party verify {} checks it again",
         job.request.analyst, job.request.job
     )
 }
@@ -67,7 +67,7 @@ fn released(job: &JobView, facts: &Facts<'_>) -> String {
 /// States the odds of a guess after all releases so far.
 fn risk(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> String {
     let who = if config.budget.unit.records_per_person().is_some() { "person" } else { "row" };
-    let at = |mu_squared: f64, reserve: f64| of_100(right_guess(mu_squared.sqrt()) + reserve);
+    let at = |mu_squared: f64, reserve: f64| right(of_100(right_guess(mu_squared.sqrt()) + reserve));
     let report = facts.report;
     let (spent, reserve) = (job.spent().mu_squared(), report.delta_reserve_spent);
     let between = between(config.budget.unit);
@@ -76,7 +76,7 @@ fn risk(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> String {
         .filter(|_| job.may_spend())
         .map(|worst| format!(", {} if it uses everything that it may", at(worst.job_mu_squared, report.delta_reserve)));
     format!(
-        "of 100 guesses {between} of one {who}, at most {} are right after this job's releases so far{}, {} after those of all jobs so far, \
+        "of 100 guesses {between} of one {who}, {} are right after this job's releases so far{}, {} after those of all jobs so far, \
          {} were the whole budget spent; 50 without any",
         at(spent, if spent > 0.0 { reserve } else { 0.0 }),
         most.unwrap_or_default(),

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 
+use conclave_common::epsilon;
 use conclave_privacy::accounting::Spent;
 
 use conclave_privacy::accounting::gaussian_dp;
@@ -12,7 +13,6 @@ use super::*;
 use crate::config::PartyConfig;
 use crate::ledger_views::Approval;
 use crate::ledger_views::report;
-use crate::owner::figure::figure;
 use crate::owner::jobs::JobView;
 use crate::owner::terms::Terms;
 use crate::owner::totals::JobTotals;
@@ -98,7 +98,7 @@ fn a_statement_says_what_an_owner_must_know() {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     // mu = 1 at delta 1e-6, as computed by the accountant.
-    assert!(text.contains(&figure(gaussian_dp::epsilon(1.0, 1e-6))), "{text}");
+    assert!(text.contains(&epsilon::spent(gaussian_dp::epsilon(1.0, 1e-6))), "{text}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_statement_on_a_masked_job_says_what_protects_and_what_if_not() {
         "quantum",
         "mu grows by m",
         // mu squared is 4: mu is 2.
-        &figure(gaussian_dp::epsilon(2.0, 1e-6)),
+        &epsilon::spent(gaussian_dp::epsilon(2.0, 1e-6)),
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }

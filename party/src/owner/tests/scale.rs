@@ -133,7 +133,7 @@ fn the_room_is_within_the_owners_limit_for_one_job() {
     let free = scale(&Policy::default());
     assert!(free.room() > 3.0 && free.caption().starts_with("Room for one more job of ε "), "{}", free.caption());
     let limited = scale(&Policy { max_epsilon_per_job: Some(2.0), ..Policy::default() });
-    assert_eq!((limited.room(), limited.caption().as_str()), (2.0, "Room for one more job of ε 2, your limit for one job."));
+    assert_eq!((limited.room(), limited.caption().as_str()), (2.0, "Room for one more job of ε 2.00, your limit for one job."));
     let over = scale(&Policy { over_commit: true, ..Policy::default() });
     assert!(over.room() > free.room(), "{over:?}");
     assert!(free.in_epsilon().contains("0 spent, of 8, at delta 1e-6"), "{}", free.in_epsilon());

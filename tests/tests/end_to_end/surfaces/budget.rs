@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use conclave_common::epsilon;
 use conclave_tests::cluster::{Cluster, json};
 use serde_json::Value;
 
@@ -90,7 +91,8 @@ pub(super) fn of_owner(cluster: &Cluster, name: &str, ended: &str) -> (Value, Ve
     let room = words(&text);
     let room = room.split_once("Room for one more job of ε ").expect("the room").1.split(' ').next().unwrap_or_default();
     let stated: f64 = room.trim_end_matches(['.', ',']).parse().expect("a number");
-    assert!(near(stated, figure(scale, "room_epsilon"), 1e-3 * stated), "{stated} and {scale}");
+    assert!(stated <= figure(scale, "room_epsilon"), "a job of the stated epsilon is admitted: {stated} and {scale}");
+    assert!(near(stated, figure(scale, "room_epsilon"), 0.01), "{stated} and {scale}");
     let visit = cluster.visit_owner(name);
     let surfaces = [
         ("status", owner(cluster, name, &["status"])),
@@ -121,11 +123,14 @@ pub(super) fn check(ended: &Ended<'_>) {
     }
     let status = json(&cluster.must(&["jobs", "--json"]));
     assert!(status["jobs"].as_array().is_some_and(|jobs| jobs.iter().any(|row| row["job"] == job)), "{status:#}");
-    // The report has every digit, and page and report the same words.
+    // The report has every digit, and all surfaces the same words.
     let exact = row["epsilon_spent"].to_string();
     assert!(ended.report.contains(&format!("<data value=\"{exact}\">")), "{exact}");
-    let rounded = format!("{:.4}", figure(row, "epsilon_spent"));
-    for (surface, text) in [("page", ended.page), ("report", ended.report)] {
+    let rounded = epsilon::spent(figure(row, "epsilon_spent"));
+    let own = after_heading(&cluster.visit_owner(name).get("/").1, "<h2>Jobs</h2>");
+    let listed = owner(cluster, name, &["jobs"]);
+    let surfaces = [("page", ended.page), ("report", ended.report), ("owner's page", &own), ("owner's jobs", &listed)];
+    for (surface, text) in surfaces {
         assert!(words(text).contains(&rounded), "{surface}: {rounded} in {}", words(text));
     }
     let all = String::from_utf8(cluster.run(&["summary", job]).stdout).expect("UTF-8");

@@ -58,7 +58,7 @@ fn open_and_waiting_jobs_have_their_parts_of_one_scale() {
     let of_job = |id: &str| jobs.iter().find(|job| job["job"] == id).expect("a job");
     assert_eq!(figure(of_job(&pending), "mu_squared_spent"), 0.0);
     let page = visit.get("/").1;
-    assert!(page.contains("<title>(1) a – data owner: a decision waits</title>"), "{page}");
+    assert!(page.contains("<title>(1) a – data owner: waiting for consent</title>"), "{page}");
 
     // Beside the waiting job, spent and held are the same, and the rest is divided.
     let preview = cluster.run(&["__party", "approve", &pending[..8], "--config", "a/party.toml"]);

@@ -101,9 +101,10 @@ fn a_permit_that_ends_stops_charges_and_openings_and_nothing_else() {
     answerer.lapse(JOB, "permit_expired: it ended");
     answerer.lapse("another", "permit_expired: it ended");
     let Body::JobRefused(last) = inbox.try_recv().unwrap().body.unwrap() else { panic!("the analyst learns nothing") };
-    assert!(last.code == "revoked" && last.reason.contains("permit_expired: it ended"), "{last:?}");
+    let words = "the owner of hospital-a no longer answers this job: permit_expired: it ended; ask the owner for a new permit";
+    assert!(last.code == "revoked" && last.reason.contains(words), "{last:?}");
     let refused = answerer.open(&open_request(MEAN_TOML)).unwrap_err();
-    assert!(refused.code == ErrorCode::Revoked && refused.message.contains("permit_expired"), "{refused}");
+    assert!(refused.code == ErrorCode::Revoked && refused.message.contains(words), "{refused}");
     assert_eq!(house.decisions().standing(JOB).unwrap(), Some(Standing::Approved));
     house.ends.0.store(false, Ordering::SeqCst);
     answerer.open(&open_request(MEAN_TOML)).unwrap();
