@@ -158,8 +158,8 @@ impl Terminal {
         let waits = match (paused, waits_for_consent(status)) {
             (false, _) => String::new(),
             // An owner's decision is no fault.
-            (true, true) => style(wrap(&format!("◌ {text}"), width)).for_stderr().blue().to_string(),
-            (true, false) => style(wrap(&format!("! {text}"), width)).for_stderr().yellow().bold().to_string(),
+            (true, true) => style(wrap(&format!("◌ {text}"), width)).blue().to_string(),
+            (true, false) => style(wrap(&format!("! {text}"), width)).yellow().bold().to_string(),
         };
         self.waiting.set_message(waits);
         // The bar runs toward the rule that ends the job.

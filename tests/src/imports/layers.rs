@@ -90,7 +90,7 @@ pub const WORKSPACE: Layers<'static> = Layers {
                 &["model"],
                 &["schema"],
                 &["formula", "parameter"],
-                &["elementary", "settings", "spelling", "text"],
+                &["elementary", "epsilon", "settings", "spelling", "text"],
             ],
         },
         Folders {

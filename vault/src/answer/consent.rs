@@ -11,6 +11,7 @@ use conclave_proto::v1::{self, party_frame::Body};
 
 use super::admission::Admitted;
 use super::answerer::Answerer;
+use super::faults::lapsed;
 use super::open::Opening;
 use super::reply::{ReplySender, reply};
 use crate::config::Policy;
@@ -243,13 +244,6 @@ impl Answerer {
             _ => Fault::new(ErrorCode::Policy, format!("the data owner has rejected this job{reason}")),
         }
     }
-}
-
-/// Returns the refusal of a job whose permit has ended, with what its analyst can do. The consent stays.
-#[must_use]
-pub fn lapsed(party: &str, why: &str) -> Fault {
-    let remedy = "ask the owner for a new permit, then submit the job again, or continue from its draws with `conclave extend`";
-    Fault::new(ErrorCode::Revoked, format!("the owner of {party} no longer answers this job: {why}; {remedy}"))
 }
 
 pub(super) fn refusal(job: String, fault: &Fault) -> Body {

@@ -62,9 +62,8 @@ mod sums;
 pub mod thread;
 
 pub use answerer::Answerer;
-pub use consent::lapsed;
 pub use delay::ReplyCounts;
-pub use faults::MAX_JOB_ID;
+pub use faults::{MAX_JOB_ID, lapsed};
 pub use open::Opening;
 pub use reply::ReplySender;
 pub use secrecy::Secrecy;
