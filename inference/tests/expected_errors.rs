@@ -309,8 +309,6 @@ fn every_model_has_its_algorithms_beside_each_other() {
         (regression("linear"), numeric, once),
         (format!("{}\ndf = 4", regression("student_t")), numeric, driven),
         ("kind = \"linear\"\npredictors = [\"u\"]\nsd = 1".to_owned(), numeric, all),
-        ("kind = \"linear\"\npredictors = [\"u\"]".to_owned(), numeric, both),
-        ("kind = \"logistic\"\npredictors = [\"u\"]".to_owned(), "y = { binary = true }", all),
         ("kind = \"bernoulli\"".to_owned(), "y = { binary = true }", both),
         ("kind = \"poisson_mean\"".to_owned(), numeric, both),
         ("kind = \"gaussian_mean\"\nsd = 1".to_owned(), numeric, both),

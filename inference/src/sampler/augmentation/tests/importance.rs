@@ -54,9 +54,10 @@ impl Sums {
     fn plus(mut self, other: Self) -> Self {
         self.weights += other.weights;
         self.squares += other.squares;
-        let add = |sums: &mut [f64; 3], others: [f64; 3]| sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
-        add(&mut self.first, other.first);
-        add(&mut self.second, other.second);
+        for j in 0..3 {
+            self.first[j] += other.first[j];
+            self.second[j] += other.second[j];
+        }
         self
     }
 

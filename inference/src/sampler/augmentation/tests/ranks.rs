@@ -13,16 +13,15 @@ use crate::sampler::augmentation::variates::normal;
 use crate::sampler::matrix::Matrix;
 use conclave_common::job::JobSpec;
 
-/// Warm-up, in intervals between draws.
-const WARMUP: usize = 30;
+/// Number of sweeps before the first draw, and between draws.
+const WARMUP: usize = 600;
+const THIN: usize = 20;
 /// The .999 quantile of chi² with 19 degrees of freedom.
 const MOST: f64 = 43.8;
 
 pub(super) struct Ranks {
     pub(super) records: usize,
     pub(super) seed: u64,
-    /// Sweeps from one draw to the next: a few autocorrelation times. Correlated draws put too many ranks into the outer cells.
-    pub(super) thin: usize,
     /// Components of the release.
     pub(super) components: usize,
 }
@@ -52,10 +51,10 @@ impl Ranks {
             let mut spec = spec.clone();
             spec.sampler.seed = replicate;
             let mut chain = chains_on(&spec, noise, &[(noised(&sums, noise, &mut rng), Some(self.records))]).remove(0);
-            (0..WARMUP * self.thin).for_each(|_| drop(chain.sweep()));
+            (0..WARMUP).for_each(|_| drop(chain.sweep()));
             let mut ranks = vec![0; theta.len()];
             for _ in 0..99 {
-                (1..self.thin).for_each(|_| drop(chain.sweep()));
+                (1..THIN).for_each(|_| drop(chain.sweep()));
                 let drawn = chain.sweep().theta;
                 ranks.iter_mut().zip(drawn.iter().zip(&theta)).for_each(|(rank, (x, truth))| *rank += usize::from(x < truth));
             }
