@@ -14,10 +14,12 @@ pub(crate) fn budget_error(inference: &Inference) -> String {
     if most < SMALL {
         return "Privacy’s noise accounts for less than 1% of the variance of every parameter.".to_owned();
     }
+    let times = (1.0 - most).max(f64::MIN_POSITIVE).sqrt().recip();
+    // Three digits, where there are more than one before the point.
+    let decimals = if times < 9.995 { 2 } else { 1 };
     format!(
-        "The widest interval is {:.1} times as wide as without privacy: the noise accounts for {:.0}% of its variance. More draws cannot narrow \
-         it; only a larger budget or more records can.",
-        (1.0 - most).max(f64::MIN_POSITIVE).sqrt().recip(),
+        "The widest interval is {times:.decimals$} times as wide as without privacy: the noise accounts for {:.0}% of its variance. More draws \
+         cannot narrow it; only a larger budget or more records can.",
         100.0 * most
     )
 }
@@ -53,6 +55,8 @@ mod tests {
             words.starts_with("The widest interval is 1.15 times as wide") && words.contains("24% of its variance"),
             "{words}"
         );
+        let wide = budget_error(&inference(vec![Some(1.0 - 1.0 / (68.89 * 68.89))]));
+        assert!(wide.starts_with("The widest interval is 68.9 times"), "{wide}");
         // The share of an sd over parties is not known.
         assert!(budget_error(&inference(vec![Some(0.1), None])).starts_with("The widest interval is 1.05"));
         assert!(budget_error(&inference(vec![None, None])).contains("is unknown"));

@@ -6,7 +6,8 @@ use super::Run;
 
 /// Makes a run of a job with this algorithm and lines under `[sampler]`, and its model.
 fn run(algorithm: &str, sampler: &str, model: &str) -> Run {
-    let parties = if algorithm == "ops" { "\"a\"" } else { "\"a\", \"b\"" };
+    // Choices among candidates are those of one owner.
+    let parties = if algorithm == "ops" || sampler.contains("ops") { "\"a\"" } else { "\"a\", \"b\"" };
     let chains = if algorithm == "ops" { "" } else { "chains = 2\n" };
     let source = format!(
         "name = \"m\"\nparties = [{parties}]\nalgorithm = \"{algorithm}\"\n{model}[sampler]\n{chains}draws = 20\n{sampler}[privacy]\nepsilon = 3.0\n\
