@@ -4,19 +4,23 @@
 const DECIMALS: f64 = 2.0;
 /// Below this, and from 10^6 on, an epsilon is written in powers of ten.
 const LEAST: f64 = 1e-3;
-/// Part of an epsilon below which a difference is an error of its computation: 1.2000000001 is shown as 1.20.
+/// Difference that counts as an error of the computation, and part of an epsilon below 1: 1.2000000001 is shown as 1.20.
 const ERROR: f64 = 1e-6;
 
 /// Formats an epsilon that is spent or promised. It is rounded up, so that no reader takes the protection for better than it is.
 #[must_use]
 pub fn spent(epsilon: f64) -> String {
-    rounded(epsilon * (1.0 - ERROR), f64::ceil)
+    rounded(epsilon - error(epsilon), f64::ceil)
 }
 
 /// Formats an epsilon that may still be asked for. It is rounded down, so that a job of the shown epsilon is admitted.
 #[must_use]
 pub fn room(epsilon: f64) -> String {
-    rounded(epsilon * (1.0 + ERROR), f64::floor)
+    rounded(epsilon + error(epsilon), f64::floor)
+}
+
+fn error(epsilon: f64) -> f64 {
+    ERROR * epsilon.clamp(0.0, 1.0)
 }
 
 fn rounded(epsilon: f64, round: fn(f64) -> f64) -> String {
@@ -47,6 +51,7 @@ mod tests {
     fn an_epsilon_has_two_decimals_or_three_digits() {
         let shown = [0.0, 3.0, 1.2, 24.987_3, 123.456, 0.5, 0.123_45, 0.012_34, 1.234e-5, 2e7].map(spent);
         assert_eq!(shown, ["0", "3.00", "1.20", "24.99", "123.46", "0.500", "0.124", "0.0124", "1.24e-5", "2.00e7"]);
+        assert_eq!((spent(12_345.678), room(12_345.678)), ("12345.68".into(), "12345.67".into()));
         // The cost of a job is a little below its budget.
         assert_eq!([0.099_999_99, 0.999_999_9, 9.999_999_9].map(spent), ["0.100", "1.00", "10.00"]);
         assert_eq!([f64::NAN, f64::INFINITY].map(spent), ["-", "-"]);

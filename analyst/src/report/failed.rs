@@ -63,7 +63,7 @@ fn remedy(status: &JobStatus) -> Markup {
         Some(ErrorCode::Policy) => {
             "An owner’s policy forbids the job. Change the setting that the reason names, or ask the owner to change the policy; then submit the job again."
         }
-        Some(ErrorCode::Revoked) if status.error.contains("permit_expired") => {
+        Some(ErrorCode::Revoked) if status.error.contains("no longer answers this job: permit_expired:") => {
             "An owner’s permit for the job has ended. Ask the owner for a new one, then submit the job again. If draws were made, `conclave extend` continues from them."
         }
         Some(ErrorCode::Revoked) => "An owner has withdrawn its consent or its trust. Ask the owner, then submit the job again.",

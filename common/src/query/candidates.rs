@@ -228,4 +228,20 @@ mod tests {
             }
         }
     }
+
+    /// A party answers no choice among more candidates than its owner approved: it would take longer than the delay of the job.
+    #[test]
+    fn a_choice_has_the_jobs_candidates_at_most() {
+        let text = "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"ops\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]\n\
+                    [columns]\ny = { binary = true }\nx = { min = 0, max = 9 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n[sampler]\ncandidates = 2\n";
+        let spec = JobSpec::parse(text).unwrap();
+        let model = spec.build_model();
+        let (from, at) = ([0.0, 0.0], [vec![0.1, 0.0], vec![0.0, -0.1], vec![0.1, 0.1]]);
+        let priced = |count: usize| {
+            let numbers = Candidates::numbers(&at[..count], &vec![0.0; count]);
+            let kind = QueryKind::Choice { candidates: count as u32 };
+            QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&from, &numbers)).is_ok()
+        };
+        assert_eq!((priced(2), priced(3)), (true, false));
+    }
 }

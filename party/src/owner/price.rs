@@ -67,7 +67,7 @@ fn by_gradients(spec: &JobSpec) -> String {
     let start = match spec.start_share() {
         Some(share) => format!(
             "; the draw at which the chains start costs the price of the range by which one record or person can change its log \
-             probabilities, a mu squared of at most {}",
+             probabilities, a mu squared of at most {}, and as much again if it is asked for again",
             short(share * limit(spec))
         ),
         None => String::new(),

@@ -3,7 +3,7 @@
 //! A rehearsal's queries cost no one: it has its own ledger, and its budget need not be the job's. So a job is rehearsed however small its
 //! budget; a job with a query that has no price is refused for that query.
 
-use conclave_common::job::{ClipRule, Weights};
+use conclave_common::job::{Algorithm, ClipRule, Weights};
 use conclave_common::model::{Influence, SlopeTable, assemble};
 use conclave_common::parameter::{Interval, LEAST_MAGNITUDE};
 use conclave_common::query::{Candidates, QueryTerms};
@@ -93,8 +93,8 @@ impl<'a> std::ops::Deref for Rehearsal<'a> {
 impl Rehearsal<'_> {
     /// Returns the number of proposals that the job's chains ask in a round: one each, or one for every component of the statistic.
     fn chains(&self) -> usize {
-        // A search for the mode by ratios asks two at a time.
-        let at_once = if self.chooses() { 2 } else { self.spec.sampler.chains as usize };
+        // A search for the mode by ratios asks two at a time. Chains that start at a choice have the number that the job states.
+        let at_once = if self.spec.algorithm == Algorithm::Ops { 2 } else { self.spec.sampler.chains as usize };
         at_once * self.components().max(1)
     }
 
@@ -184,9 +184,10 @@ impl Rehearsal<'_> {
                 (QueryKind::Remainder { parameters }, step(), numbers.collect::<Vec<f64>>())
             };
             let ratio = || (QueryKind::Ratio, theta.to_vec(), theta.to_vec());
-            let test = || match self.spec.releases()[..] {
-                [_, "remainder", ..] => remainder(),
-                [_, "ratio", ..] => ratio(),
+            let releases = self.spec.releases();
+            let test = || match ["remainder", "ratio"].map(|release| releases.contains(&release)) {
+                [true, _] => remainder(),
+                [_, true] => ratio(),
                 _ => gradient(),
             };
             let all = (0..self.chains()).map(|_| if pass / 2 % 2 == 1 { gradient() } else { test() });

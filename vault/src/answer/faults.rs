@@ -7,10 +7,13 @@ use crate::ledger::LedgerError;
 /// The longest job id; a UUID has 36 characters.
 pub const MAX_JOB_ID: usize = 64;
 
-/// Returns the refusal of a job whose permit has ended, with what its analyst can do. The consent stays.
+/// Returns the refusal of a job that its permit does not cover, with what its analyst can do. The consent stays.
 #[must_use]
 pub fn lapsed(party: &str, why: &str) -> Fault {
-    let remedy = "ask the owner for a new permit, then submit the job again, or continue from its draws with `conclave extend`";
+    let remedy = match why.starts_with("permit_expired:") {
+        true => "ask the owner for a new permit, then submit the job again, or continue from its draws with `conclave extend`",
+        false => "ask the owner",
+    };
     Fault::new(ErrorCode::Revoked, format!("the owner of {party} no longer answers this job: {why}; {remedy}"))
 }
 

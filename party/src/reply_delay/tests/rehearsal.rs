@@ -191,3 +191,18 @@ fn a_party_measures_its_reply_delay() {
     let delay = SandboxMeter.measure(&metered, folder.path()).unwrap();
     assert!(delay.answer.least >= std::time::Duration::from_micros(250) && delay.answer.proposals == 2, "{delay:?}");
 }
+
+/// Chains that start at a choice ask as many numbers a round as other chains, also where the choice has few candidates.
+#[test]
+fn chains_that_start_at_a_choice_are_rehearsed_at_their_number() {
+    let threads = Arc::new(Threads::one());
+    let more = "[sampler]\nstart = \"ops\"\ncandidates = 2\nchains = 11\ndraws = 20\npolish = 2\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+    let model = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]";
+    let spec = job("sgld", model, "y = { binary = true }\nx = { min = 0, max = 9 }", more);
+    let metered =
+        MeteredJob { spec: &spec, unit: PrivacyUnit::default(), units: 5, threads: &threads, precision: Precision::Double };
+    let rehearsal = Rehearsal(&metered);
+    let asked = |pass| -> Vec<u32> { rehearsal.vectors(pass, &rehearsal.ordinary(), None).iter().map(|p| p.kind).collect() };
+    assert_eq!(asked(1), vec![QueryKind::Ratio.code(); 11]);
+    assert_eq!(asked(3), vec![QueryKind::Gradient { parameters: 2 }.code(); 11]);
+}
