@@ -93,10 +93,10 @@ impl Scatter {
 
 /// Noise variances of a regression's released products.
 struct ProductNoise {
-    /// Of the predictors' products. The intercept's square is the number of records and has none.
+    /// The predictors' products. The intercept's square is the number of records and has none.
     among: Matrix,
     with_outcome: Vec<f64>,
-    /// Of the outcome's square, if it is released.
+    /// The outcome's square, if it is released.
     square: f64,
 }
 

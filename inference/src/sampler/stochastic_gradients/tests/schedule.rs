@@ -25,7 +25,7 @@ fn steps_decrease_by_the_papers_formula() {
     assert_eq!(Schedule::constant(0.1).time(70), 70.0);
 }
 
-/// Of decreasing steps one draw is kept for each stretch of time: the plain mean over the kept draws is the mean over all steps, each
+/// Decreasing steps keep one draw for each stretch of time: the plain mean over the kept draws is the mean over all steps, each
 /// weighted by its length (Welling & Teh 2011), and their number is as planned.
 #[test]
 fn kept_draws_weight_the_steps_by_their_length() {
@@ -81,7 +81,7 @@ fn the_first_phase_is_hot_and_the_second_has_the_stated_bias() {
     assert!(planned < (1.0 - 0.25 * step).recip(), "shorter steps have less bias than constant ones");
 }
 
-/// Of the exact posterior: steps from .6 on, whose constant length would make variances 1.176 times as large. 4 chains of 12,000 steps have
+/// Draws are those of the exact posterior: steps from .6 on, whose constant length would make variances 1.176 times as large. 4 chains of 12,000 steps have
 /// about 1,500 effective draws: means have a standard error of .026 sd and variances one of 3.6%; bounds of five.
 #[test]
 fn decreasing_steps_draw_from_the_posterior() {
