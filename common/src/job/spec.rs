@@ -214,6 +214,13 @@ impl JobSpec {
         self.algorithm.is_unadjusted() && self.sampler.stochastic.polish > 0
     }
 
+    /// Returns the share of the budget (as mu²) for the search that gradient-driven chains begin with: a twentieth unless the job
+    /// states it.
+    #[must_use]
+    pub fn gradient_search_share(&self) -> f64 {
+        self.sampler.hmc.locate_share.or(self.sampler.stochastic.locate_share).unwrap_or(0.05)
+    }
+
     /// Returns the largest share of the budget (as mu²) for the posterior sample at which the job's chains start; `None` if they
     /// start elsewhere.
     #[must_use]

@@ -2,7 +2,6 @@
 //! penalty sweeps at their end.
 
 use super::enough::Enough;
-use super::gradient_search::locate_share;
 use super::penalty::Penalty;
 use super::stochastic_gradients::Polish;
 use super::{
@@ -51,7 +50,7 @@ pub(super) trait Walk: Send + Sized {
 
     /// Starts the search, whose share of the budget is subtracted.
     fn search(target: &Target, parties: &[PartyMetadata], budget: &mut Allotment) -> Result<GradientSearch, SamplerError> {
-        GradientSearch::new(target, parties, budget.split_off(locate_share(&target.spec)))
+        GradientSearch::new(target, parties, budget.split_off(target.spec.gradient_search_share()))
     }
 
     /// Starts a further search, if chains on the plain posterior suit the result of one with weights.

@@ -8,14 +8,8 @@ use super::noisy_statistics::draws::{draw, spread};
 use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
 use super::{Allotment, Found, Inference, Matrix, SamplerError, StartingDraw, Target, Totals, factor};
-use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Query, Round};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
-
-/// Returns the share of the budget for the search; by default 0.05: more buys a better start and fewer steps.
-pub(super) fn locate_share(spec: &JobSpec) -> f64 {
-    spec.sampler.hmc.locate_share.or(spec.sampler.stochastic.locate_share).unwrap_or(0.05)
-}
 
 /// The job, its remaining budget and its parties.
 pub(super) struct Means {

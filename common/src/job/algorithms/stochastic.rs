@@ -67,8 +67,6 @@ pub(super) const SGFS: Declaration =
 /// Largest share of the budget for the posterior sample at which chains start, if the job states none: Algorithm 3 of the paper halves
 /// the budget.
 const START_SHARE: f64 = 0.5;
-/// Share of the budget for the search, if the job states none.
-const LOCATE_SHARE: f64 = 0.05;
 
 fn unused(raw: &RawJob) -> Vec<Unused> {
     let elsewhere = "only chains that start at a posterior sample use it: set start = \"ops\"";
@@ -146,7 +144,7 @@ fn settings(raw: &RawSampler, most_step: f64) -> Result<StochasticSpec, JobError
         decay: decay(raw)?,
         warmup: warmup(raw)?,
         locate_share: below("locate_share", raw.locate_share, 1.0)?,
-        start_share: start_share(raw)?,
+        start_share: matches!(raw.start, Some(RawStart::Ops)).then(|| raw.start_share.unwrap_or(START_SHARE)),
         polish: polish(raw)?,
     };
     if let (Some(step), Some(friction)) = (spec.step, spec.friction)
@@ -174,21 +172,6 @@ fn decay(raw: &RawSampler) -> Result<Option<f64>, JobError> {
     }
 }
 
-/// Returns the largest share of the budget for the posterior sample at which chains start.
-fn start_share(raw: &RawSampler) -> Result<Option<f64>, JobError> {
-    if !matches!(raw.start, Some(RawStart::Ops)) {
-        return Ok(None);
-    }
-    let (share, locate) = (raw.start_share.unwrap_or(START_SHARE), raw.locate_share.unwrap_or(LOCATE_SHARE));
-    if share + locate >= 1.0 {
-        let message = format!(
-            "with the {locate} of the search it leaves no budget for the chains: {share} and {locate} must add up to less than 1"
-        );
-        return Err(JobError::new("sampler.start_share", message));
-    }
-    Ok(Some(share))
-}
-
 /// Returns the number of penalty sweeps at the end of each chain.
 fn polish(raw: &RawSampler) -> Result<u64, JobError> {
     if raw.polish > 0 && raw.until.is_some() {
@@ -214,7 +197,14 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
         );
         return Err(JobError::new("algorithm", message));
     }
-    if spec.start_share().is_some() {
+    if let Some(share) = spec.start_share() {
+        let locate = spec.gradient_search_share();
+        if share + locate >= 1.0 {
+            let message = format!(
+                "with the {locate} of the search it leaves no budget for the chains: {share} and {locate} must add up to less than 1"
+            );
+            return Err(JobError::new("sampler.start_share", message));
+        }
         ops::check_choice(spec, "sampler.start")?;
     }
     sizes(spec, scores.parameters())

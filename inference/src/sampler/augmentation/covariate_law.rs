@@ -17,21 +17,51 @@ pub(super) struct CovariateLaw {
     pub(super) covariance: Matrix,
 }
 
+/// The covariates of a regression's records: their number, and their law if it is known.
+pub(super) struct Covariates {
+    number: usize,
+    known: Option<CovariateLaw>,
+}
+
 /// A sampler of covariates.
 pub(super) struct CovariateSampler {
     pub(super) mean: Vec<f64>,
     root: Matrix,
 }
 
-impl CovariateLaw {
-    /// Returns the initial law of a chain.
-    pub(super) fn initial(covariates: usize) -> Self {
-        Self { mean: vec![0.0; covariates], covariance: Matrix::identity(covariates).scaled(VARIANCE) }
+impl Covariates {
+    /// Creates covariates of an unknown law.
+    pub(super) fn new(number: usize) -> Self {
+        Self { number, known: None }
     }
 
+    /// Creates covariates of this mean and covariance.
+    #[cfg(test)]
+    pub(super) fn known(mean: Vec<f64>, covariance: Matrix) -> Self {
+        Self { number: mean.len(), known: Some(CovariateLaw { mean, covariance }) }
+    }
+
+    /// Returns the initial law of a chain.
+    pub(super) fn initial(&self) -> CovariateLaw {
+        let (mean, covariance) = (vec![0.0; self.number], Matrix::identity(self.number).scaled(VARIANCE));
+        self.known.clone().unwrap_or(CovariateLaw { mean, covariance })
+    }
+
+    /// Draws an unknown law given the records, from their sums of products of (1, x, …). It stays where rounding leaves no positive
+    /// definite matrix.
+    pub(super) fn redraw(&self, sums: &Matrix, law: &mut CovariateLaw, rng: &mut ChaCha20Rng) {
+        if self.known.is_none()
+            && let Some(drawn) = CovariateLaw::given(self.number, sums, rng)
+        {
+            *law = drawn;
+        }
+    }
+}
+
+impl CovariateLaw {
     /// Draws the law given the records, from their sums of products of (1, x, …). Returns `None` if rounding leaves no positive
     /// definite matrix.
-    pub(super) fn given(covariates: usize, sums: &Matrix, rng: &mut ChaCha20Rng) -> Option<Self> {
+    fn given(covariates: usize, sums: &Matrix, rng: &mut ChaCha20Rng) -> Option<Self> {
         let (p, n) = (covariates, sums[(0, 0)]);
         let total: Vec<f64> = (1..=p).map(|j| sums[(0, j)]).collect();
         let weight = MEAN_WEIGHT + n;

@@ -3,7 +3,7 @@
 
 use rand_chacha::ChaCha20Rng;
 
-use super::covariate_law::{CovariateLaw, CovariateSampler, add_products, products_of, symmetric};
+use super::covariate_law::{CovariateLaw, CovariateSampler, Covariates, add_products, products_of, symmetric};
 use super::law::{Complete, RecordLaw};
 use super::products::Products;
 use super::{Conditional, Move, normal};
@@ -21,8 +21,7 @@ pub(super) struct LinearLaw {
     sd: Option<f64>,
     /// One prior per coefficient.
     priors: Vec<Prior>,
-    /// The covariates' law if it is known.
-    known: Option<CovariateLaw>,
+    covariates: Covariates,
     products: Products,
 }
 
@@ -58,13 +57,13 @@ impl LinearLaw {
         let coefficients = priors.len().checked_sub(usize::from(sd.is_none()))?;
         let covariates = coefficients.checked_sub(usize::from(intercept))?;
         let products = Products::new(covariates, intercept, grids)?;
-        Some(Self { sd, priors: priors[..coefficients].to_vec(), known: None, products })
+        Some(Self { sd, priors: priors[..coefficients].to_vec(), covariates: Covariates::new(covariates), products })
     }
 
     /// Fixes the covariates' mean and covariance.
     #[cfg(test)]
     pub(super) fn with_covariates(self, mean: Vec<f64>, covariance: Matrix) -> Self {
-        Self { known: Some(CovariateLaw { mean, covariance }), ..self }
+        Self { covariates: Covariates::known(mean, covariance), ..self }
     }
 
     /// Estimates the parameters and their sds from released sums; the arguments are those of [`Products::least_squares`].
@@ -156,7 +155,7 @@ impl RecordLaw for LinearLaw {
     }
 
     fn nuisance(&self) -> CovariateLaw {
-        self.known.clone().unwrap_or_else(|| CovariateLaw::initial(self.products.covariates()))
+        self.covariates.initial()
     }
 
     fn prepare(&self, theta: &[f64], law: &CovariateLaw) -> LinearSampler {
@@ -191,11 +190,7 @@ impl RecordLaw for LinearLaw {
         conditional: &mut Conditional<'_>,
     ) -> bool {
         let sums = symmetric(self.order(), complete.summary);
-        if self.known.is_none()
-            && let Some(drawn) = CovariateLaw::given(self.products.covariates(), &sums, conditional.rng())
-        {
-            *law = drawn;
-        }
+        self.covariates.redraw(&sums, law, conditional.rng());
         let equations = self.equations(&sums);
         let moved = self.sd.is_none() && self.step_sd(&equations, theta, conditional);
         self.step_coefficients(&equations, theta, conditional) || moved
@@ -203,20 +198,6 @@ impl RecordLaw for LinearLaw {
 
     /// Compares least squares of the outcomes on the clamped and on the unclamped predictors.
     fn shift_of_clamped(&self, _theta: &[f64], records: &mut dyn Iterator<Item = &[f64]>) -> Option<Vec<f64>> {
-        let at = self.products.regressors();
-        let mut sums = [(); 2].map(|()| (Matrix::zeros(at.len()), vec![0.0; at.len()]));
-        for record in records {
-            let unclamped = |j: usize| if j == 0 { 1.0 } else { record[j - 1] };
-            let rows =
-                [at.clone().map(|j| Products::clamped(record, j)).collect(), at.clone().map(unclamped).collect::<Vec<f64>>()];
-            for ((squares, products), row) in sums.iter_mut().zip(rows) {
-                for (i, x) in row.iter().enumerate() {
-                    products[i] += x * record[self.products.covariates()];
-                    row.iter().enumerate().for_each(|(j, z)| squares[(i, j)] += x * z);
-                }
-            }
-        }
-        let [clamped, unclamped] = sums.map(|(squares, products)| Some(squares.cholesky()?.solve(&products)));
-        Some(clamped?.into_iter().zip(unclamped?).map(|(clamped, unclamped)| clamped - unclamped).collect())
+        self.products.shift_of_clamped(records, |_, y| (y, 1.0))
     }
 }

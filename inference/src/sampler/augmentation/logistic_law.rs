@@ -6,11 +6,11 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-use super::covariate_law::{CovariateLaw, CovariateSampler, add_products, products_of, symmetric};
+use super::covariate_law::{CovariateLaw, CovariateSampler, Covariates, add_products, products_of, symmetric};
 use super::law::{Complete, RecordLaw};
 use super::products::Products;
 use super::{Conditional, Move};
-use crate::sampler::{Matrix, Mode, dot};
+use crate::sampler::{Mode, dot};
 use conclave_privacy::pass::StatisticGrid;
 
 /// Steps of theta along every coordinate in a sweep. They take about as long as the update of all records.
@@ -25,8 +25,7 @@ const SLOPE: f64 = 0.25;
 /// The law of the records of a logistic regression.
 pub(super) struct LogisticLaw {
     products: Products,
-    /// The covariates' law if it is known.
-    known: Option<CovariateLaw>,
+    covariates: Covariates,
     /// True if records have local proposals.
     local: bool,
 }
@@ -58,13 +57,17 @@ impl LogisticLaw {
     /// Builds the law; `coefficients` is their number. See [`Products::new`] for `grids`.
     pub(super) fn new(coefficients: usize, intercept: bool, grids: &[StatisticGrid]) -> Option<Self> {
         let covariates = coefficients.checked_sub(usize::from(intercept))?;
-        Some(Self { products: Products::new(covariates, intercept, grids)?, known: None, local: true })
+        Some(Self {
+            products: Products::new(covariates, intercept, grids)?,
+            covariates: Covariates::new(covariates),
+            local: true,
+        })
     }
 
     /// Fixes the covariates' mean and covariance.
     #[cfg(test)]
-    pub(super) fn with_covariates(self, mean: Vec<f64>, covariance: Matrix) -> Self {
-        Self { known: Some(CovariateLaw { mean, covariance }), ..self }
+    pub(super) fn with_covariates(self, mean: Vec<f64>, covariance: crate::sampler::Matrix) -> Self {
+        Self { covariates: Covariates::known(mean, covariance), ..self }
     }
 
     /// Proposes records from the model alone (Algorithm 1).
@@ -106,7 +109,7 @@ impl RecordLaw for LogisticLaw {
     }
 
     fn nuisance(&self) -> CovariateLaw {
-        self.known.clone().unwrap_or_else(|| CovariateLaw::initial(self.products.covariates()))
+        self.covariates.initial()
     }
 
     fn prepare(&self, theta: &[f64], law: &CovariateLaw) -> LogisticSampler {
@@ -159,13 +162,8 @@ impl RecordLaw for LogisticLaw {
         law: &mut CovariateLaw,
         conditional: &mut Conditional<'_>,
     ) -> bool {
-        let covariates = self.products.covariates();
-        let sums = symmetric(covariates + 1, complete.summary);
-        if self.known.is_none()
-            && let Some(drawn) = CovariateLaw::given(covariates, &sums, conditional.rng())
-        {
-            *law = drawn;
-        }
+        let sums = symmetric(self.products.covariates() + 1, complete.summary);
+        self.covariates.redraw(&sums, law, conditional.rng());
         let mut moved = false;
         for _ in 0..WALKS {
             moved |= conditional.walk(0..theta.len(), theta, |theta| self.log_likelihood(theta, complete.records));
@@ -175,22 +173,9 @@ impl RecordLaw for LogisticLaw {
 
     /// Compares one step of Fisher scoring from theta on the clamped and on the unclamped predictors.
     fn shift_of_clamped(&self, theta: &[f64], records: &mut dyn Iterator<Item = &[f64]>) -> Option<Vec<f64>> {
-        let at = self.products.regressors();
-        let mut sums = [(); 2].map(|()| (Matrix::zeros(at.len()), vec![0.0; at.len()]));
-        for record in records {
-            let unclamped = |j: usize| if j == 0 { 1.0 } else { record[j - 1] };
-            let rows =
-                [at.clone().map(|j| Products::clamped(record, j)).collect(), at.clone().map(unclamped).collect::<Vec<f64>>()];
-            for ((information, score), row) in sums.iter_mut().zip(rows) {
-                let p = probability(dot(theta, &row));
-                let residual = record[self.products.covariates()] + ONE - p;
-                for (i, x) in row.iter().enumerate() {
-                    score[i] += residual * x;
-                    row.iter().enumerate().for_each(|(j, z)| information[(i, j)] += p * (1.0 - p) * x * z);
-                }
-            }
-        }
-        let [clamped, unclamped] = sums.map(|(information, score)| Some(information.cholesky()?.solve(&score)));
-        Some(clamped?.into_iter().zip(unclamped?).map(|(clamped, unclamped)| clamped - unclamped).collect())
+        self.products.shift_of_clamped(records, |row, y| {
+            let p = probability(dot(theta, row));
+            (y + ONE - p, p * (1.0 - p))
+        })
     }
 }

@@ -99,6 +99,31 @@ impl Products {
         }
     }
 
+    /// Returns one step of a fit on the clamped regressors less that on the unclamped ones. `at` gives a record's residual and weight,
+    /// from its row of (1, x) and its outcome. Returns `None` where either has no unique solution.
+    pub(super) fn shift_of_clamped(
+        &self,
+        records: &mut dyn Iterator<Item = &[f64]>,
+        at: impl Fn(&[f64], f64) -> (f64, f64),
+    ) -> Option<Vec<f64>> {
+        let regressors = self.regressors();
+        let mut sums = [(); 2].map(|()| (Matrix::zeros(regressors.len()), vec![0.0; regressors.len()]));
+        for record in records {
+            let unclamped = |j: usize| if j == 0 { 1.0 } else { record[j - 1] };
+            let row = |value: &dyn Fn(usize) -> f64| regressors.clone().map(value).collect::<Vec<f64>>();
+            let rows = [row(&|j| Self::clamped(record, j)), row(&unclamped)];
+            for ((squares, products), row) in sums.iter_mut().zip(rows) {
+                let (residual, weight) = at(&row, record[self.covariates]);
+                for (i, x) in row.iter().enumerate() {
+                    products[i] += residual * x;
+                    row.iter().enumerate().for_each(|(j, z)| squares[(i, j)] += weight * x * z);
+                }
+            }
+        }
+        let [clamped, unclamped] = sums.map(|(squares, products)| Some(squares.cholesky()?.solve(&products)));
+        Some(clamped?.into_iter().zip(unclamped?).map(|(clamped, unclamped)| clamped - unclamped).collect())
+    }
+
     /// Fits the outcome by least squares on the clamped values, from released sums. Far from there every outcome would be beyond
     /// the bounds, and all values of theta would be equally likely.
     ///

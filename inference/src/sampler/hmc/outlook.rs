@@ -2,7 +2,6 @@
 
 use super::settings::{EFFICIENCY, STEPS};
 use super::{dp_hmc, law};
-use crate::sampler::gradient_search::locate_share;
 use crate::sampler::noisy_statistics::expected::OVERHEAD;
 use crate::sampler::noisy_statistics::{WeightedStrategy, of_scores, weighted_outlook};
 use crate::sampler::{Allotment, Outlook, SamplerError, Target};
@@ -89,7 +88,7 @@ pub(in crate::sampler) fn by_gradients(
 ) -> Result<Outlook, SamplerError> {
     let target = Target::new(spec);
     let once = of_scores(&target, target.scores()?.as_ref(), parties, &Allotment::new(spec, parties)?)?;
-    let of_chains = 1.0 - locate_share(spec) - spec.start_share().unwrap_or(0.0);
+    let of_chains = 1.0 - spec.gradient_search_share() - spec.start_share().unwrap_or(0.0);
     let part = (1.0 - OVERHEAD) / of_chains / kappa;
     Ok(errors(once, part * price, most))
 }

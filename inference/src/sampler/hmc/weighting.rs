@@ -7,7 +7,7 @@ use super::Settings;
 pub(in crate::sampler) use super::outlook::ENOUGH;
 use super::outlook::search_share;
 use crate::sampler::adequacy::planned_for_shape;
-use crate::sampler::gradient_search::{GradientSearch, locate_share};
+use crate::sampler::gradient_search::GradientSearch;
 use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
 use crate::sampler::noisy_statistics::{ChainFrame, WeightedStrategy};
 use crate::sampler::{Allotment, Coordinates, Found, Matrix, SamplerError, Target, centred_records};
@@ -120,7 +120,7 @@ pub(super) fn search(target: &Target, parties: &[PartyMetadata], budget: &mut Al
     if let Some((share, strategy)) = frame_search(target, parties, budget)? {
         return Ok(GradientSearch::weighted(strategy, centred_records(parties) as f64, budget.split_off(share)));
     }
-    GradientSearch::new(target, parties, budget.split_off(locate_share(&target.spec)))
+    GradientSearch::new(target, parties, budget.split_off(target.spec.gradient_search_share()))
 }
 
 /// Returns the search for a frame and its share of the budget, if there is one.
@@ -148,7 +148,7 @@ pub(super) fn guessed(
     precision: &[Vec<f64>],
 ) -> Result<(Found, f64), SamplerError> {
     let Some((share, _)) = frame_search(target, parties, budget)? else {
-        let share = locate_share(&target.spec);
+        let share = target.spec.gradient_search_share();
         return Ok((GradientSearch::guessed(target, parties, budget.split_off(share), mean, precision)?, share));
     };
     Ok((guessed_frame(target, parties, budget.split_off(share), mean, precision)?, share))

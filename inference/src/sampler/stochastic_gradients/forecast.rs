@@ -2,10 +2,9 @@
 //! coordinates and settings that the run itself will have.
 
 use super::algorithm::coordinates;
-use super::laws::{law, longest_step};
+use super::laws::law;
 use super::polish::ACCEPTED;
 use super::{Pace, Schedule, Settings, SettingsInput, Sgfs, Sweeps, usual_step};
-use crate::sampler::gradient_search::locate_share;
 use crate::sampler::hmc::{ForeseenSweeps, SEARCH, by_gradients};
 use crate::sampler::{Allotment, Foreseen, GradientSearch, Located, Matrix, Outlook, SamplerError, Start, Target};
 use conclave_common::job::{Algorithm, JobSpec};
@@ -24,9 +23,8 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
 fn foreseen_schedule(spec: &JobSpec) -> Schedule {
     let given = spec.sampler.stochastic;
     let pace = Pace { step: given.step.unwrap_or(usual_step(spec.algorithm)), friction: given.friction.unwrap_or(1.0) };
-    let Some(gamma) = given.decay else { return Schedule::constant(pace.step) };
     let usual = || law(spec.algorithm, pace).map_or(0.0, |law| law.warmup()) as u64;
-    Schedule::decreasing(pace.step, gamma, given.warmup.unwrap_or_else(usual), longest_step(spec.algorithm, pace.friction))
+    Schedule::of(spec.algorithm, pace, given.decay, given.warmup.unwrap_or_else(usual))
 }
 
 /// Returns the variance of a gradient's noise in the job's chains, in posterior sds, and the part of it that the parties may add:
@@ -56,7 +54,7 @@ pub(crate) fn foresee(
     let scores = target.scores()?;
     let scores = scores.as_ref();
     let mut budget = Allotment::new(spec, parties)?;
-    let search_share = locate_share(spec);
+    let search_share = spec.gradient_search_share();
     let found = GradientSearch::guessed(target, parties, budget.split_off(search_share), mean, precision)?;
     let start = match spec.start_share() {
         Some(_) => Some(Start::planned(target, parties, Located::of(&found), &mut budget)?.report),

@@ -5,6 +5,11 @@
 //! noise than their law needs: the chain is a stochastic search. Shorter steps after it have public noise in addition: the chain is a
 //! sampler, and its draws are kept (the paper's phase transition).
 
+use conclave_common::job::Algorithm;
+
+use super::Pace;
+use super::laws::longest_step;
+
 /// Number of places at which a mean over the kept steps is evaluated.
 const PLACES: u32 = 64;
 /// Least ratio of the longest of decreasing steps to the last one of the warm-up.
@@ -29,13 +34,15 @@ struct Decay {
 }
 
 impl Schedule {
-    pub(crate) fn constant(step: f64) -> Self {
-        Self { step, decay: None }
+    /// Returns steps that decrease with this exponent to the pace's step at the end of the warm-up; constant ones without an exponent.
+    pub(crate) fn of(algorithm: Algorithm, pace: Pace, decay: Option<f64>, warmup: u64) -> Self {
+        let constant = Self { step: pace.step, decay: None };
+        decay.map_or(constant, |gamma| Self::decreasing(pace.step, gamma, warmup, longest_step(algorithm, pace.friction)))
     }
 
     /// Returns steps that have decreased to `step` at the end of the warm-up. b is the least number with which no step is longer than
     /// `longest`, or than a quarter more than `step`.
-    pub(crate) fn decreasing(step: f64, gamma: f64, warmup: u64, longest: f64) -> Self {
+    pub(super) fn decreasing(step: f64, gamma: f64, warmup: u64, longest: f64) -> Self {
         let transition = warmup.max(1) as f64;
         // (b + t*)/(b + 1) is at most this.
         let ratio = libm::pow((longest / step).max(LEAST_RATIO), gamma.recip());

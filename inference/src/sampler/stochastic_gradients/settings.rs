@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::laws::{HOT, law, longest_step};
+use super::laws::{HOT, law};
 use super::{Law, Pace, Schedule, Sgfs, added_noise, price, usual_step};
 use crate::sampler::hmc::{affordable_steps, mean};
 use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
@@ -235,10 +235,7 @@ impl SettingsInput<'_> {
             None if sampler.starts.is_some() && sampler.stochastic.decay.is_none() => 0,
             None => (law.warmup().ceil() as u64).min(affordable / WARMUP_PART),
         };
-        let schedule = match sampler.stochastic.decay {
-            Some(gamma) => Schedule::decreasing(pace.step, gamma, warmup, longest_step(spec.algorithm, pace.friction)),
-            None => Schedule::constant(pace.step),
-        };
+        let schedule = Schedule::of(spec.algorithm, pace, sampler.stochastic.decay, warmup);
         let steps = affordable.min(warmup.saturating_add(sampler.draws));
         if steps <= warmup {
             return Err(SamplerError::TooSmallABudget { kind: self.kind() });

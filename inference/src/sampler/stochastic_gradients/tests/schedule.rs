@@ -21,8 +21,8 @@ fn steps_decrease_by_the_papers_formula() {
         assert!(schedule.step(1) <= longest.max(1.25 * step) * (1.0 + 1e-12), "{}", schedule.step(1));
         assert!(schedule.step(warmup + 1) < step);
     }
-    assert_eq!(Schedule::constant(0.1).step(7), 0.1);
-    assert_eq!(Schedule::constant(0.1).time(70), 70.0);
+    assert_eq!(Schedule::of(Algorithm::Sgld, Pace { step: 0.1, friction: 1.0 }, None, 5).step(7), 0.1);
+    assert_eq!(Schedule::of(Algorithm::Sgld, Pace { step: 0.1, friction: 1.0 }, None, 5).time(70), 70.0);
 }
 
 /// Decreasing steps keep one draw for each stretch of time: the plain mean over the kept draws is the mean over all steps, each
