@@ -9,8 +9,9 @@ import svg
 from runs import HEADINGS, LEGEND, Refused, Score, table, write
 
 RECORDS, SD, EPSILONS = 100_000, 0.3, [2, 4, 8, 15]
-# Cells with ten runs, by epsilon; the others have two, since a run takes up to a minute of a processor.
-TEN = {2: ("hmc", "penalty", "noisy-statistics", "DP-HMC"), 4: ("DP-HMC",)}
+# Of each cell of both experiments.
+RUNS = 10
+COLUMNS = [*HEADINGS[:2], "of a run", *HEADINGS[2:]]
 TRUTH = [0.05, 0.03, -0.04, 0.02, 0.06, -0.05, 0.01, 0.03, -0.02, 0.04]
 NAMES = list("abcdefghi")
 GAUSS = """name = "a Gaussian of ten"
@@ -37,7 +38,7 @@ ALGORITHMS = [
     ("`noisy-statistics`", "noisy-statistics", "draws = 2000"),
 ]
 # As in the authors' experiments: theta = (0, 3).
-BEND, PRECISIONS, CURVED, BENT_SEEDS = 20.0, (0.0005, 0.0004), [4, 8, 15], 4
+BEND, PRECISIONS, CURVED = 20.0, (0.0005, 0.0004), [4, 8, 15]
 GUIDED = 'warmup = 20\nproposal = { kind = "guided", radius = { theta_1 = 0.03, theta_2 = 0.2 } }'
 BENT = [
     ("DP-HMC: `hmc`, friction 0", "hmc", "friction = 0\nrefresh = 5\nstep = 0.1", ""),
@@ -81,7 +82,7 @@ posterior as it is, and is at least equal to the penalty algorithm's random walk
 epsilon 2 to 15, by the maximum mean discrepancy of ten chains.
 
 **Ours, at the same true epsilon.** A Gaussian posterior of ten: linear regression of a known error, with nine predictors and an intercept.
-{records:,} made-up records of one owner, delta 1e-6, one chain a run, against the exact posterior. *runs*: of a cell.
+{records:,} made-up records of one owner, delta 1e-6, one chain a run, {runs} runs a cell, against the exact posterior. *of a run*: the least and the greatest error of a run.
 
 {table}
 {legend}
@@ -94,7 +95,7 @@ heat, a half of `h² v` in each of the ten coordinates, which the test has to re
 coordinates. At epsilon 15 it has three effective draws to the 301 of `hmc`, whose friction absorbs the same noise as a thermostat. At epsilon 4 it has none (sd ratio 0): its error is then that of the
 place where the search left the chain.
 
-**The banana**, with the authors' constants (a = 20, precisions .0005 and .0004), 100,000 made-up records of one owner, one chain, {bent_seeds} runs
+**The banana**, with the authors' constants (a = 20, precisions .0005 and .0004), 100,000 made-up records of one owner, one chain, {runs} runs
 a cell. The step of `hmc` and the radii of `penalty` were chosen after trials of six. The authors clip a record's log ratio at 0.15 per unit of a step's
 length. Draws with cut ratios are of another posterior, and the watch on the clip ends the run (*ended by*). The other rows bound records by what the declared columns allow, which cuts nothing.
 
@@ -110,9 +111,10 @@ runs some had a search that ended where the budget held no step.
 """
 
 
-def seeds(epsilon, name):
-    """Returns the number of runs of a cell."""
-    return 10 if name.replace("`", "").split(":")[0] in TEN.get(epsilon, ()) else 2
+def cells(score):
+    """Returns a score's cells, with the errors of single runs behind their joint one."""
+    spent, error, *others = score.cells()
+    return [spent, error, f"{min(score.errors):.2f} to {max(score.errors):.2f}" if score.runs else "–", *others]
 
 
 def gauss_rows(program):
@@ -129,7 +131,7 @@ def gauss_rows(program):
     with tempfile.TemporaryDirectory() as folder:
         file = write(folder, "gauss.csv", ["y", *NAMES], ([y, *x[1:]] for y, x in zip(outcomes, design)))
         job = lambda algorithm, sampler, epsilon: GAUSS.format(algorithm=algorithm, sampler=sampler, epsilon=float(epsilon), **words)
-        results = {(name, e): program.all([(job(a, s, e), [file], seed) for seed in range(seeds(e, name))]) for e, name, a, s in keys}
+        results = {(name, e): program.all([(job(a, s, e), [file], seed) for seed in range(RUNS)]) for e, name, a, s in keys}
     return {key: Score(found, exact) for key, found in results.items()}
 
 
@@ -142,22 +144,22 @@ def banana_rows(program):
         file = write(folder, "banana.csv", ["x", "y"], ([f"{x:.4f}", f"{y:.4f}"] for x, y in zip(first, second)))
         keys = [(e, *row) for e in CURVED for row in BENT]
         job = lambda e, algorithm, sampler, privacy: BANANA.format(epsilon=float(e), algorithm=algorithm, sampler=sampler, privacy=privacy)
-        results = program.all([(job(e, *row), [file], seed) for e, _, *row in keys for seed in range(BENT_SEEDS)])
-    of = lambda i: results[BENT_SEEDS * i : BENT_SEEDS * (i + 1)]
+        results = program.all([(job(e, *row), [file], seed) for e, _, *row in keys for seed in range(RUNS)])
+    of = lambda i: results[RUNS * i : RUNS * (i + 1)]
     ends = lambda i: ", ".join(sorted({"refused" if isinstance(result, Refused) else result["stopped_by"] for result in of(i)}))
-    return [[f"{e}", name, ends(i), *Score(of(i), exact).cells()] for i, (e, name, *_) in enumerate(keys)]
+    return [[f"{e}", name, ends(i), *cells(Score(of(i), exact))] for i, (e, name, *_) in enumerate(keys)]
 
 
 def make(program, out, _data):
     gauss, curved = gauss_rows(program), banana_rows(program)
-    rows = [[f"{e}", name, f"{seeds(e, name)}", *gauss[name, e].cells()] for e in EPSILONS for name, *_ in ALGORITHMS]
+    rows = [[f"{e}", name, *cells(gauss[name, e])] for e in EPSILONS for name, *_ in ALGORITHMS]
     series = [(name.replace("`", "").split(":")[0], [(e, gauss[name, e].error) for e in EPSILONS if gauss[name, e].runs], "line") for name, *_ in ALGORITHMS]
     svg.plot(out / "dp-hmc.svg", "Error of posterior means against epsilon", [svg.Panel("a Gaussian of ten", "epsilon", "error, posterior sds", series, (True, True))])
     page = TEXT.format(
         records=RECORDS,
-        bent_seeds=BENT_SEEDS,
-        table=table(["epsilon", "algorithm", "runs", *HEADINGS], rows),
+        runs=RUNS,
+        table=table(["epsilon", "algorithm", *COLUMNS], rows),
         legend=LEGEND,
-        banana=table(["epsilon", "algorithm", "ended by", *HEADINGS], curved),
+        banana=table(["epsilon", "algorithm", "ended by", *COLUMNS], curved),
     )
     pathlib.Path(out / "dp-hmc.md").write_text(page, encoding="utf-8")

@@ -4,6 +4,7 @@ import array
 import concurrent.futures
 import csv
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -145,8 +146,9 @@ class Score:
         if not done:
             return
         rows = [rows_of(result, original) for result in done]
-        squares = [((row[name]["mean"] - mean) / sd) ** 2 for row in rows for name, (mean, sd) in exact.items()]
-        self.error = math.sqrt(statistics.fmean(squares))
+        squares = [[((row[name]["mean"] - mean) / sd) ** 2 for name, (mean, sd) in exact.items()] for row in rows]
+        self.errors = [math.sqrt(statistics.fmean(run)) for run in squares]
+        self.error = math.sqrt(statistics.fmean(itertools.chain(*squares)))
         self.sd_ratio = statistics.median(row[name]["sd"] / sd for row in rows for name, (_, sd) in exact.items())
         least = lambda key, row: min((row[name].get(key) or 0.0) for name in exact)
         self.ess = statistics.median(least("ess_bulk", row) for row in rows)

@@ -6,6 +6,7 @@
 mod guarantee;
 mod operation;
 mod registry;
+mod review;
 mod topic;
 
 use conclave_common::epsilon;
@@ -58,7 +59,7 @@ fn blocks(config: &PartyConfig, report: &Report, papers: &Papers, jobs: &[JobVie
         Block::Shares(scale.shares("budget")),
         Block::Text(scale.in_epsilon()),
     ];
-    let topics = guarantee::topics(config, report).into_iter().chain(operation::topics(config, report));
+    let topics = guarantee::topics(config, report).into_iter().chain(operation::topics(config, report)).chain(review::topics());
     blocks.extend(topics.flat_map(Topic::blocks));
     blocks.extend(jobs_table(config, jobs));
     blocks.extend([

@@ -103,7 +103,6 @@ fn limits(report: &Report) -> Topic {
         fact("population", "facts that hold whichever persons are in the data are the purpose of the analyses"),
         fact("job texts", "models, columns and bounds are public"),
         fact("this machine", "anyone who can read the records here needs no query"),
-        fact("accuracy", "small groups get less accurate answers than large ones at the same budget"),
     ];
     if report.unit.starts_with("row") {
         facts.push(fact("several rows", rows));
