@@ -7,7 +7,13 @@ A replaced record moves each of `cells` counts by one at most, so the L1 sensiti
 
 import argparse
 import math
+import pathlib
+import sys
 from statistics import NormalDist
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent / "gallery"))
+
+from runs import table
 
 STEPS = 400
 
@@ -56,19 +62,27 @@ def exact(epsilon, cells):
     return most
 
 
+def from_epsilon(epsilon, _cells=10):
+    """Returns the least mu that covers every epsilon-private release."""
+    return 2 * NormalDist().inv_cdf(math.exp(epsilon) / (1 + math.exp(epsilon)))
+
+
+def rows(price, cells=10):
+    """Returns the table of a price `(epsilon, cells) -> mu`, with the normal noise that the same charge buys."""
+    made = []
+    for epsilon in (0.1, 0.3, 1, 3, 10):
+        mu, laplace = price(epsilon, cells), math.sqrt(2) * cells / epsilon
+        normal = math.sqrt(cells) / mu
+        made.append([f"{epsilon:g}", f"{mu:.4g}", f"{mu * mu:.4g}", f"{laplace:.1f}", f"{normal:.1f}", f"{(laplace / normal) ** 2:.1f}"])
+    return table(["epsilon", "mu", "mu²", "sd of Laplace noise", "sd of normal noise at that mu²", "ratio of variances"], made)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cells", type=int, default=10)
     cells = parser.parse_args().cells
-    for title, price in (
-        ("from epsilon alone", lambda e: 2 * NormalDist().inv_cdf(math.exp(e) / (1 + math.exp(e)))),
-        ("exactly", lambda e: exact(e, cells)),
-    ):
-        print(f"{title}: epsilon, mu, mu², sd of Laplace noise, sd of normal noise, ratio of variances")
-        for epsilon in (0.1, 0.3, 1, 3, 10):
-            mu, laplace = price(epsilon), math.sqrt(2) * cells / epsilon
-            normal = math.sqrt(cells) / mu
-            print(f"{epsilon:g} | {mu:.4g} | {mu * mu:.4g} | {laplace:.1f} | {normal:.1f} | {(laplace / normal) ** 2:.1f}")
+    for title, price in (("From epsilon alone", from_epsilon), ("Exactly", exact)):
+        print(f"{title}:\n\n{rows(price, cells)}")
 
 
 if __name__ == "__main__":

@@ -6,14 +6,14 @@ This page is for readers of the paper and for analysts who compare algorithms. H
 Private Markov Chain Monte Carlo* (2019): [`barker`](../../reference/algorithms/barker.md).
 
 **The paper's claim.** Barker's test decides by a log ratio with logistic noise; most of that noise can be the normal noise of privacy. The setting has samples
-of 1,000 of 1e6 records, a likelihood tempered to the weight of N0 = 100 and a random walk of variance .01. There 5,000 steps cost epsilon .499 at delta
-1e-6 by Theorem 2 and Corollary 2. Their draws look like those without privacy (figures 2 and 3, twenty runs).
+of 1,000 of 1e6 records, and a likelihood tempered to the weight of N0 = 100. There 5,000 steps cost epsilon .499 at delta
+1e-6 by Theorem 2 and Corollary 2 (the paper prints the price as a curve alone, and no variance of its random walk; .01 is our choice). Their draws look like those without privacy (figures 2 and 3, twenty runs).
 
 **The true price of their setting.** Each record's part of the ratio is bounded by 1000^(-1/2). The noise has a variance of at least 1 (C = 2, less a
 variance of the sample of at most 1).
 
 {prices}
-The first figure is the paper's, the second its theorem without the slack in its terms. The third is `epsilon_composed` of
+The rows by privacy losses are of Poisson samples of rate .001; the paper draws 1,000 records exactly. The first figure is Corollary 2 at the paper's settings, the second its theorem without the slack in its terms. The third is `epsilon_composed` of
 `conclave account --subsampled --probability .001 --noise-multiplier 31.62 --releases 5000 --delta 1e-6`. (A ledger, which has to charge ahead, counts
 slightly more.) The fourth adds `--adjacency add-remove`, and the fifth is that of `conclave account --queries`.
 
@@ -41,19 +41,21 @@ After their figure 2: every fiftieth draw of the twenty runs without privacy, of
 `penalty`.
 
 **What it shows.** The claim that privacy does not show in the draws holds: acceptance is .45 and .44, and variances are .88 and .83 of the exact ones, with and without
-privacy (first two rows). At this tempering the noise is that of Barker's test. The private runs differ in their noise alone and share one sequence of proposals, so they move alike: their errors of means are not those of
-twenty independent runs, and [figure 3](#figure-3) has runs with proposals of their own. Neither chain learns much in 5,000 steps of .1 (4.7 effective draws). The posterior is a long, flat and narrow ridge, since (theta_1, theta_2) and (theta_1 + theta_2, -theta_2) are one
-mixture. A chain needs many steps from one end of it to the other: a single run of either estimates neither mean nor variance well. Guided steps of .24 and .48 have {ratio} times the effective draws, at {price} times
-the epsilon. The radii were chosen after trials of three.
+privacy (first two rows). Barker's test has logistic noise in any case. Here its normal part is the noise of privacy, so privacy adds nothing. The private runs differ in their noise alone and share one sequence of proposals, so they move alike: their errors of means are not those of
+twenty independent runs, and [figure 3](#figure-3) has runs with proposals of their own. The private chain has 4.7 effective draws after 5,000 steps of .1. The ESS of the chain without
+privacy was not computed; its variances are too small as well. The posterior is a long, flat and narrow ridge, since (theta_1, theta_2) and (theta_1 + theta_2, -theta_2) are one
+mixture. A chain needs many steps from one end of it to the other: a single run of either estimates neither mean nor variance well. Four chains by guided steps of .24 and .48 have together {ratio} times the
+effective draws of the one chain, at {price} times the epsilon. The radii were chosen after trials of three.
 
 Samples buy no privacy. A job here pays for them ahead, in blocks whose releases all have one bound and no public centre. With samples of 1,000 none of the
-budgets above holds a block: one of 400 releases costs 115 times the budget of epsilon 2. (The noise of such a small sum lies near the lattice of the released integers, where each draw has a least price, and the
+budgets above holds a block. (The noise of such a small sum lies near the lattice of the released integers, where each draw has a least price, and the
 program says so before it asks anything.) With a tenth of all records, one chain of 2,000 steps pays more than four chains that read all of them. It has
-the greatest error. Its radii are measured: .44 sds given the other parameter.
+the greatest error, which does not measure the effect of samples: it is one chain, of 2,000 steps by measured radii (.44 sds given the other parameter).
 
 **A better algorithm.** `penalty`, on the same queries to the owners at the same price. Its law is the posterior itself, where that of `barker` at C = 2 has a
-variance [.6% too large for short steps](../../reference/algorithms/barker.md#what-is-exact-and-what-is-not). Take `barker` to reproduce the paper, or over samples where reading all records at every step takes too long. All but
-the samples are within epsilon .18 for each of ten owners, under the .499 that the paper claims for one: [which algorithm](README.md#which-algorithm).
+variance [.6% too large for short steps](../../reference/algorithms/barker.md#what-is-exact-and-what-is-not). Per round `barker` has slightly more effective draws (.031 to .028 in the table, from three runs each): take it where rounds are expensive, to reproduce the paper, or over
+samples where reading all records at every step takes too long. All but
+the samples are within epsilon .18 for each of ten owners, under the .499 that Corollary 2 gives for one: [which algorithm](README.md#which-algorithm).
 
 ## Their bounds
 
@@ -70,7 +72,7 @@ figures 1a (5,000 tests) and 1b (sampling rate .001), by the number of records N
 Figure 1c: the share of records' log ratios beyond the bound 1000^(1/2)/100, in random walks from draws of the tempered posterior without privacy.
 
 {figure_1c}
-At the variance of their experiment, .01, a hundredth of the ratios is clipped.
+At a variance of .01, that of our runs, a hundredth of the ratios is clipped.
 
 ## Figure 3
 
@@ -82,7 +84,7 @@ likelihood has the weight of the same 100 records, and the price is that of fewe
 ![Figure 3](heikkila-figure-3.svg)
 
 The errors from the exact means fall with the steps, to .15 and .29 after 5,000. Those from their baseline fall less, to .30 and .55, and those of the second variance rise from .14 to .21: the baseline, one
-chain of the same length, is further from the exact means than the private runs are on average. So such a figure shows the baseline's error beside that of privacy.
+chain of the same length, is further from the exact means than the private runs are on average. So such a figure shows the Monte Carlo error of the baseline added to that of the private runs.
 
 The baseline itself lies {baseline_means} from the exact means and {baseline_variances} from the exact variances of theta_1 and theta_2.
 

@@ -51,13 +51,13 @@ than its epsilon, by Gaussian differential privacy with an exact composition. [T
 {legend}
 ![Error against epsilon](penalty.svg)
 
-**What it shows.** All rows have the exact sd to 3%. The error of chains is about the inverse root of their effective draws: it is that of too few draws. From epsilon 3 on
+**What it shows.** All rows of this table have the exact sd to 3%. The error of chains is about the inverse root of their effective draws: it is that of too few draws. From epsilon 3 on
 Algorithm 1 ends with the 3,000 draws a chain that the job asks for, and half of its epsilon or more is not used. At epsilon 1 four owners get a fifth of the effective draws of one, as each adds
 its own noise. Algorithm 3 asks for a statistic at every round. T answers of noise `s T^(1/2)` say what one answer of noise `s` does, and the one release of
-`noisy-statistics` has the smaller error in every pair of rows.
+`noisy-statistics` has a smaller error than the chains at each epsilon and number of owners.
 
 **A better algorithm.** `noisy-statistics` releases the statistic once and infers the posterior given it, with the width that the noise
-makes. Take `penalty` where the model has no single release (mixtures, banana), and `hmc` where it has gradients and a posterior that is about normal: [which algorithm](README.md#which-algorithm).
+makes. Take `penalty` where the model has no single release (mixtures, banana), and `hmc` where it has gradients and a posterior that is about normal ([measured](dp-hmc.md)): [which algorithm](README.md#which-algorithm).
 
 ## Theorems
 
@@ -67,8 +67,8 @@ Rounds of four chains that a budget affords, delta 1e-6, from `conclave plan`; *
 The column of Theorem 1 follows its proof. Its printed eq. (3) lacks a factor of the root of log n, so at the paper's number of rounds epsilon grows with n; a test in
 `inference/src/planner/theorem_1.rs` shows it. Corollary 1 has the same epsilon and delta for Algorithm 3.
 
-Propositions 2 and 3 say that the chain keeps uniform and, if its accepting part is compact, geometric ergodicity of the chain without noise, as long as the noise's variance is bounded. Here it is one
-constant. Both rest on the share kappa of the acceptance without noise that is left. By Lemma 1 a greatest probability of rejection r becomes at most 1 - kappa (1 - r):
+Propositions 2 and 3 say that the chain keeps uniform and, if its accepting part is compact, geometric ergodicity of the chain without noise, as long as the noise's variance is bounded. In this service it is the same for
+all moves of a kind. Both rest on the share kappa of the acceptance without noise that is left. By Lemma 1 a greatest probability of rejection r becomes at most 1 - kappa (1 - r):
 
 {shares}
 The paper's kappa is 1 - Phi(B/2) for a variance of at most B. Its proof takes B/2 for a bound on half of the sd, which is wrong for B below 1. The result holds all the same, and is far from sharp: the
@@ -79,7 +79,7 @@ least share is at a log ratio of 0, where it is 2 Phi(-sd/2) (a test in `inferen
 The same records, one owner, {equal_seeds} runs a cell. Algorithm 1 runs until its budget is used up; Algorithm 3 spreads it over the draws that the job asks for.
 
 {equal}
-At epsilon 1 both get the same number of effective draws, within what four runs show. At epsilon 3 Algorithm 1 gets a third more than Algorithm 3 with 3,000 draws, and more than twice those with 500, in five and 27 times the rounds. So Algorithm 3
+At epsilon 1 both get the same number of effective draws, within what four runs show. At epsilon 3 Algorithm 1 gets 30% more than Algorithm 3 with 3,000 draws, and more than twice those with 500, in five and 27 times the rounds. So Algorithm 3
 saves rounds.
 
 ## Samples
@@ -89,7 +89,7 @@ The paper's section 4 names a version on samples of the records, without an algo
 records and steps, by privacy losses. *posterior variance*: of a simulated chain on a standard normal posterior, 400,000 steps (right: 1).
 
 {samples}
-Samples cost more at every rate, for the same noise of the ratio. If only the owner's part is penalised, draws are too wide, by 2% to 37%; if all of it is, they are right, but that variance has to be known. So
+Samples cost more at every rate, for the same noise of the ratio. If only the owner's part is penalised, the variance of the draws is too large by 2% to 36%; if all of it is, it is right, but that variance has to be known. So
 `penalty` has no `batch`. [`barker`](../../reference/algorithms/barker.md#samples) has, with an assumed variance that the run checks and the result states.
 """
 

@@ -38,6 +38,8 @@ epsilon = {epsilon}
 delta = 1e-6
 """
 CHAIN = "chains = 1\ndraws = 2000\nlocate_share = 0.3"
+# Algorithm 3: half of the budget, in mu², for the draw at which the chain starts.
+HYBRID = f'{CHAIN}\nstart = "ops"\nstart_share = 0.5'
 OPS = 'draws = 1\nlocate = "gradients"\nlocate_share = 0.3'
 ROWS = [
     ("`ops`", "ops", OPS),
@@ -45,6 +47,8 @@ ROWS = [
     ("`sghmc`", "sghmc", CHAIN),
     ("`sgnht`", "sgnht", CHAIN),
     ("`sgfs`", "sgfs", CHAIN),
+    ("`sgld` from a draw", "sgld", HYBRID),
+    ("`sgnht` from a draw", "sgnht", HYBRID),
     ("`hmc`", "hmc", CHAIN),
     ("`noisy-statistics`", "auto", "draws = 2000"),
 ]
@@ -83,8 +87,8 @@ class Task:
         self.pooled = [write(folder, f"{name}-all.csv", header, cells(self.train))]
 
     def job(self, algorithm, sampler, epsilon, power=1.0):
-        """Returns the job and the files of its owners; `ops` has one owner."""
-        files = self.pooled if algorithm == "ops" else self.files
+        """Returns the job and the files of its owners; a draw has one owner."""
+        files = self.pooled if algorithm == "ops" or sampler == HYBRID else self.files
         columns = [f"{key} = {{ binary = true }}" if ends is None else f"{key} = {{ min = {ends[0]}, max = {ends[1]} }}" for key, ends in self.columns.items()]
         text = JOB.format(
             algorithm=algorithm,
@@ -144,9 +148,11 @@ class Task:
 
     def perturbed(self, epsilon, seed, delta=1e-6):
         """Returns the accuracy of objective perturbation, by Kifer, Smith & Thakurta (2012), Algorithm 1 with normal noise. A row's slope has at most
-        length sqrt(d), since its `d` columns have magnitude at most 1, and its curvature is at most a quarter of the square."""
+        length sqrt(d), since its `d` columns have magnitude at most 1, and its curvature is at most a quarter of the square. A replaced row moves the sum
+        of slopes by twice that length, so the noise is twice as large as for a row that is added; the ridge is the same, since the ratio of the determinants
+        with either row is at most that with the row and without."""
         rng, d = random.Random(f"{self.name} {epsilon} {seed}"), 1 + len(self.columns)
-        sd = math.sqrt(d * (8 * math.log(2 / delta) + 4 * epsilon)) / epsilon
+        sd = 2 * math.sqrt(d * (8 * math.log(2 / delta) + 4 * epsilon)) / epsilon
         return self.scaled_accuracy(self.fitted(2 * (d / 4) / epsilon, [rng.gauss(0, sd) for _ in range(d)]))
 
 
@@ -252,7 +258,7 @@ def make(program, out, data):
     svg.plot(out / "wang.svg", "Accuracy on held-out records against epsilon", panels)
     noise = [(records, claimed, *paper_noise(program, records, claimed)) for records, claimed in [(32_561, 1.0), (32_561, 0.1), (4_177, 1.0)]]
     words["noise"] = table(
-        ["records", "claimed epsilon", "noise, in units of a record's bound", "true epsilon"],
+        ["records", "claimed epsilon", "noise, of a record's bound", "true epsilon"],
         [[f"{records:,}", f"{claimed:g}", f"{multiplier:,.0f}", f"{true:.4f}"] for records, claimed, multiplier, true in noise],
     )
     words |= {"sets": wang_more.SETS, "draws": wang_more.DRAWS, "normals": f"{wang_more.NORMALS:,}"}

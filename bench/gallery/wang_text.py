@@ -80,8 +80,9 @@ odds of e^(R/2) to 1 has the range R, and its trade-off curve passes through the
 Proposition 3 allows a draw from a chain whose L1 distance from the posterior is at most d, for a further delta of (1 + e^epsilon) d. A delta of 1e-6 at epsilon 1 needs
 d below 2.7e-7, at epsilon 8 below 3.4e-10. No diagnostic of a chain shows such a distance, so the service makes no draws by chains.
 
-Algorithm 3, the hybrid, starts a chain from a draw. A draw needs a search for its candidates first, and then costs more than that search by the ledger in every row above. A chain here
-starts where its search ended.
+Algorithm 3, the hybrid, starts a chain from a draw: [`start = "ops"`](../../reference/algorithms/stochastic-gradients.md#start-at-a-posterior-sample). A draw needs a search for its
+candidates first, and untempered it costs more than that search by the ledger in every row above. By default a chain here starts where its search ended, for the price of the search alone.
+The tables on this page have no runs of the hybrid.
 
 ## One draw
 

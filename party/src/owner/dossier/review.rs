@@ -1,4 +1,4 @@
-//! What reviewers ask beyond the guarantee: accuracy and bias, the security of stored data, evaluation by others.
+//! Topics beyond the guarantee: accuracy and bias, security of stored data, evaluation by others.
 
 use conclave_pages::document::fact;
 
