@@ -11,6 +11,7 @@ mod demo_seeds;
 mod draws;
 mod extend;
 mod files;
+mod formulas;
 mod hmc;
 mod identities;
 mod join;
