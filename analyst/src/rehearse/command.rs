@@ -20,6 +20,7 @@ use super::progress::Progress;
 use super::run::rehearse;
 use crate::faults::{input, internal};
 use crate::files;
+use crate::interval::IntervalArgs;
 use crate::output::{say, say_json};
 use crate::progress::ProgressArgs;
 use crate::records;
@@ -56,6 +57,8 @@ pub(crate) struct RehearseArgs {
     #[arg(long, value_name = "N")]
     noise_seed: Option<u64>,
     #[command(flatten)]
+    interval: IntervalArgs,
+    #[command(flatten)]
     progress: ProgressArgs,
     /// Print one JSON object
     #[arg(long)]
@@ -84,8 +87,7 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     let mut progress = Progress::new(spec.draws_asked(), args.progress.format);
     let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?, &mut |state| progress.show(state));
     progress.finish();
-    let rehearsed = rehearsed?;
-    let json = serde_json::to_string(&rehearsed).map_err(|e| internal(e.to_string()))?;
+    let json = rehearsed?.json(&spec, args.interval.other())?;
     if args.json {
         say_json(&json);
     } else {

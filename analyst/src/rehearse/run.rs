@@ -16,13 +16,15 @@ use conclave_inference::planner::Guess;
 use conclave_inference::rehearsal::{Answer, Rehearsal};
 use conclave_inference::sampler;
 use conclave_inference::sampler::{Next, Sampler, SamplerError, Totals};
+use conclave_predict::Level;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::ModelData;
 use conclave_proto::error::{ErrorCode, Fault};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
-use crate::faults::input;
+use crate::faults::{input, internal};
+use crate::interval;
 
 /// Id of a rehearsal, unknown to any coordinator.
 const JOB: &str = "rehearsal";
@@ -34,6 +36,23 @@ pub(crate) struct Rehearsed {
     result: RunResult,
     /// Record counts, and the posterior's mean and covariance.
     plan: Guess,
+    #[serde(skip)]
+    draws: DrawStore,
+}
+
+impl Rehearsed {
+    /// Returns the object as JSON, with intervals of another level than 90% where one is named.
+    ///
+    /// # Errors
+    /// An object that is no JSON.
+    pub(crate) fn json(&self, spec: &JobSpec, level: Option<Level>) -> Result<String, Fault> {
+        let failed = |e: serde_json::Error| internal(e.to_string());
+        let Some(level) = level else { return serde_json::to_string(self).map_err(failed) };
+        let mut object = serde_json::to_value(self).map_err(failed)?;
+        let samples: Vec<Vec<&[f64]>> = (0..spec.draw_names().len()).map(|value| self.draws.samples(value)).collect();
+        interval::add(&mut object, spec, &samples, level);
+        Ok(object.to_string())
+    }
 }
 
 /// A rehearsal in progress.
@@ -82,13 +101,13 @@ pub(crate) fn rehearse(
     if run.draws.kept() == 0 {
         return Err(Run::without_draws(&outcome));
     }
-    let spec = run.spec;
-    let result = result::build(&spec, JOB, out, &run.draws, &outcome);
+    let Run { spec, draws: mut kept, .. } = run;
+    let result = result::build(&spec, JOB, out, &kept, &outcome);
     if let Some(out) = out {
-        run.draws.finish(&spec, &attributes::at_end(&spec, JOB, &result)).map_err(|e| written(out, &e))?;
+        kept.finish(&spec, &attributes::at_end(&spec, JOB, &result)).map_err(|e| written(out, &e))?;
     }
-    let plan = moments(&run.draws, spec.model.parameter_names().len(), records);
-    Ok(Rehearsed { result, plan })
+    let plan = moments(&kept, spec.model.parameter_names().len(), records);
+    Ok(Rehearsed { result, plan, draws: kept })
 }
 
 impl<'a> Run<'a> {

@@ -44,7 +44,15 @@ fn a_job_from_a_formula_is_planned_rehearsed_run_and_replayed() {
     let planned = json(&cluster.must(&["plan", "job.toml", "--json"]));
     assert!(planned.is_object(), "{planned:#}");
     let data: Vec<&str> = files.iter().flat_map(|file| ["--data", file]).collect();
-    let rehearsed = json(&cluster.must(&[&["rehearse", "job.toml", "--noise-seed", "1", "--json"], &data[..]].concat()));
+    let rehearse = ["rehearse", "job.toml", "--noise-seed", "1", "--interval", "0.5", "--json"];
+    let rehearsed = json(&cluster.must(&[&rehearse[..], &data[..]].concat()));
+    let row = &rehearsed["posterior"][1];
+    let between = |low: &Value, high: &Value| low.as_f64().zip(high.as_f64()).is_some_and(|(low, high)| low < high);
+    let inner = &row["interval"];
+    assert!(
+        between(&row["q5"], &inner["low"]) && between(&inner["low"], &inner["high"]) && between(&inner["high"], &row["q95"]),
+        "{row:#}"
+    );
     let text = std::fs::read_to_string(cluster.path("job.toml")).expect("a job file");
     let result = cluster.submit(&text);
     for found in [&rehearsed, &result] {
