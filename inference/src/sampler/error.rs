@@ -134,8 +134,10 @@ pub enum SamplerError {
     },
     /// Sampling adds more noise to a gradient than a step can use.
     #[error(
-        "sampling {batch} of the records adds a variance of {variance:.1} to a gradient, in posterior sds, which exceeds the limit for a step of {step}: \
-         raise sampler.batch, or lower sampler.step"
+        "sampling {} of the records adds a variance of {variance:.1} to a gradient, in posterior sds, which exceeds the limit for a step of {}: \
+         raise sampler.batch, or lower sampler.step",
+        three_digits(*batch),
+        three_digits(*step)
     )]
     SamplesTooSmall {
         /// Probability that a unit is in a sample.
@@ -147,9 +149,11 @@ pub enum SamplerError {
     },
     /// The budget is too small for the blocks of the planned releases.
     #[error(
-        "the budget is too small for the blocks of {releases} subsampled releases of {batch} of the records, at steps of {step} posterior sds: lower \
+        "the budget is too small for the blocks of {releases} subsampled releases of {} of the records, at steps of {} posterior sds: lower \
          sampler.draws, sampler.warmup or sampler.chains, lower sampler.step if the job states one, raise epsilon, or leave sampler.batch out \
-         (releases of all records cost no more)"
+         (releases of all records cost no more)",
+        three_digits(*batch),
+        three_digits(*step)
     )]
     TooManyReleases {
         /// Number of releases of all chains together.
@@ -224,5 +228,21 @@ impl SamplerError {
                 | Self::TooSmallABudget { .. }
                 | Self::ChoiceTooExpensive { .. }
         )
+    }
+}
+
+/// Returns a number rounded to three significant digits, as a reader of a refusal needs it.
+fn three_digits(x: f64) -> f64 {
+    format!("{x:.2e}").parse().unwrap_or(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_have_three_digits() {
+        let refused = SamplerError::TooManyReleases { releases: 26_049, batch: 0.006_196_022, step: 0.002_699_999_9 }.to_string();
+        assert!(refused.contains("releases of 0.0062 of the records, at steps of 0.0027 posterior sds"), "{refused}");
     }
 }
