@@ -78,8 +78,8 @@ pub fn posterior(result: &Value, caption: &str, truth: Option<Truth<'_>>, limit:
         (low, &|row| rounded(row, ends.low(row))),
         ("median", &|row| rounded(row, &row["median"])),
         (high, &|row| rounded(row, ends.high(row))),
-        ("ESS bulk", &|row| mixing(row, "ess_bulk", |x| format!("{x:.0}"))),
-        ("ESS tail", &|row| mixing(row, "ess_tail", |x| format!("{x:.0}"))),
+        ("ESS bulk", &|row| mixing(row, "ess_bulk", whole)),
+        ("ESS tail", &|row| mixing(row, "ess_tail", whole)),
         ("R-hat", &|row| mixing(row, "rhat", thousandths)),
     ];
     let moments = |row: &Value| [row["mean"].clone(), row["sd"].clone()];

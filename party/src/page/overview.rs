@@ -168,7 +168,7 @@ fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
                     html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } " " (short(&job.request.job, length)) },
                 )
             }),
-            ("state", &|job| Cell::text(job.state().as_str())),
+            ("state", &|job| Cell::text(job.state_words())),
             ("numbers", &|job| Cell::number(thousands(job.spent().draws))),
             ("epsilon spent", &|job| Cell::number(epsilon::spent(job.epsilon_spent(&config.budget)))),
             ("analyst", &|job| Cell::name(&job.request.analyst)),

@@ -27,7 +27,8 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
             (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
         (warnings(&elsewhere(&status.warnings, result)))
-        p class=[samples(status).then_some("heard")] { b { (sentence(status, result)) } }
+        // The notice above says what a job waits for.
+        @if status.waiting_for.is_empty() { p class=[samples(status).then_some("heard")] { b { (sentence(status, result)) } } }
         @if let Some(words) = next_step(status) { p { (words) } }
         @if status.state == State::Failed && result.is_none() {
             p { "What to do: correct what the reason names, or ask the owner whom it names, then submit the job again. The remedy and what was spent, to file or to print: " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
@@ -114,30 +115,29 @@ fn sentence(status: &Status, result: Option<&Value>) -> String {
     }
 }
 
-/// Renders the progress toward the rule that will end the job: its draws, its effective draws, or the budget of a party. `proposes` is
-/// false for a job whose draws are no proposals to the parties.
+/// Renders the progress toward the rule that will end the job: its draws, its effective draws, or the budget of a party. One sentence
+/// states it; the other figures are those of the run so far.
 pub(super) fn progress(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
-    let proposes = spec.is_none_or(|spec| spec.algorithm.proposes());
     let rate = pace.draws_per_second.map(|rate| format!("{rate:.1}"));
     html! {
-        @if matches!(status.state, State::Running | State::Paused) { (toward_the_end(status, pace, spec)) }
-        dl.tiles {
-            @if let Some(target) = pace.target { @let (done, wanted) = target.effective(); div { dt { "Effective draws" } dd { (thousands(done)) " of " (thousands(wanted)) } } }
-            @if status.draws_asked > 0 { div { dt { "Draws per chain" } dd { (thousands(status.draws)) " of " (thousands(status.draws_asked)) } } }
+        @if status.phase == Some(Phase::Sampling) && !status.state.has_ended() { (toward_the_end(status, pace, spec)) }
+        @if status.iteration > 0 { dl.tiles {
+            div { dt { "Draws per chain" } dd { (thousands(status.draws)) @if status.state.has_ended() { " of " (thousands(status.draws_asked)) } } }
             div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
             div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
-            @if proposes { div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } } }
+            @if let Some(accepted) = status.acceptance() { div { dt { "Proposals accepted" } dd { (percent(accepted)) } } }
             @if let Some(rate) = rate { div { dt { "Draws per chain and second" } dd { (rate) } } }
-        }
+        } }
         @if !status.state.has_ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
     }
 }
 
 /// Renders what ends the run, how far it is and how long it takes, in one sentence with a bar.
 fn toward_the_end(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
-    let left =
-        pace.forecast.as_ref().map(|forecast| format!(", about {} left", duration(forecast.seconds_left))).unwrap_or_default();
-    let ends = pace.forecast.as_ref().and_then(|forecast| status.parties.get(forecast.ended_by?));
+    // A job that is paused makes no draw, so that its end has no time.
+    let forecast = pace.forecast.as_ref().filter(|_| samples(status));
+    let left = forecast.map(|forecast| format!(", about {} left", duration(forecast.seconds_left))).unwrap_or_default();
+    let ends = forecast.and_then(|forecast| status.parties.get(forecast.ended_by?));
     let limit =
         spec.and_then(|spec| PrivacyFilter::new(&spec.privacy.budget).ok()).map(|filter| mu_squared(filter.limit_units()));
     let counted = pace.target.map_or_else(
@@ -159,10 +159,8 @@ fn toward_the_end(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Ma
             (done, all, format!("{counted}{left}"))
         }
     };
-    html! {
-        @if samples(status) { p { b { "Sampling, " (words) "." } } }
-        p { (site::progress(done, all, &words)) }
-    }
+    let does = if samples(status) { "Sampling, " } else { "Draws so far: " };
+    html! { p { b { (does) (words) "." } " " (site::bar(done, all, &words)) } }
 }
 
 #[cfg(test)]
@@ -200,6 +198,7 @@ mod tests {
         let status = Status {
             state: State::Running,
             phase: Some(Phase::Sampling),
+            iteration: 460,
             draws: 447,
             draws_asked: 10_000,
             parties: vec![crate::status::PartyStatus { name: "a".to_owned(), ..Default::default() }],
@@ -210,7 +209,13 @@ mod tests {
         let pace = RunPace { target: Some(target), forecast: forecast(None), ..RunPace::default() };
         let page = progress(&status, &pace, None).into_string();
         assert!(page.contains("<b>Sampling, 44 of 50 effective draws, about 4 s left.</b>"), "{page}");
-        assert!(page.contains("value=\"44\" max=\"50\"") && page.contains("447 of 10,000"), "{page}");
+        assert!(page.contains("value=\"44\" max=\"50\"") && page.contains("<dd>447</dd>"), "{page}");
+        // One sentence and one bar: no other figure is a progress.
+        assert_eq!(
+            (page.matches("<progress").count(), page.matches(" of ").count()),
+            (1, 2),
+            "the sentence and the bar's label: {page}"
+        );
         let plain = progress(&status, &RunPace { target: None, ..pace.clone() }, None).into_string();
         assert!(plain.contains("<b>Sampling, 447 of 10,000 draws per chain, about 4 s left.</b>"), "{plain}");
         let spec = JobSpec::parse(
@@ -220,6 +225,31 @@ mod tests {
         let page = progress(&status, &RunPace { forecast: forecast(Some(0)), ..pace }, spec.ok().as_ref()).into_string();
         let words = "Sampling, 44 of 50 effective draws; the budget at a will end the run, 0% of it is spent, about 4 s left.";
         assert!(page.contains(words) && page.contains("max=\"1000\""), "{page}");
+    }
+
+    /// A paused job makes no draw: its page states no time left, and nothing else than the notice states its state.
+    #[test]
+    fn a_paused_job_is_not_said_to_run() {
+        let status = Status {
+            state: State::Paused,
+            phase: Some(Phase::Sampling),
+            waiting_for: vec!["b".to_owned()],
+            iteration: 460,
+            draws: 447,
+            draws_asked: 10_000,
+            ..Status::default()
+        };
+        let forecast = Some(Forecast { seconds_left: 4.0, ended_by: None, mu_squared: vec![0.1] });
+        let page = state(&status, None).into_string()
+            + &progress(&status, &RunPace { forecast, ..RunPace::default() }, None).into_string();
+        assert_eq!(page.matches("Paused").count(), 1, "{page}");
+        assert!(page.contains("<b>Draws so far: 447 of 10,000 draws per chain.</b>"), "{page}");
+        assert!(!page.contains("Sampling, ") && !page.contains(" left"), "{page}");
+        // A job that releases once accepts no proposals, nor does one that has not begun.
+        assert!(page.contains("Proposals accepted"));
+        let once = progress(&Status { never_rejects: true, ..status }, &RunPace::default(), None).into_string();
+        assert!(once.contains("Rounds") && !once.contains("accepted"), "{once}");
+        assert!(!progress(&Status::default(), &RunPace::default(), None).into_string().contains("<dl"));
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
     let reading = matches!(found, Some(ReadState::Reading));
     let chains = match found {
         Some(ReadState::Chains(live)) => {
-            let id = status.id.clone();
-            let drawn = watched.drawn.get(move || draw(&live, &names, from, &id)).await;
+            let of = status.clone();
+            let drawn = watched.drawn.get(move || draw(&live, &names, from, &of)).await;
             drawn.map_or_else(|| not_drawn("The chains can't be drawn."), |drawn| (*drawn).clone())
         }
         Some(ReadState::Reading) => not_drawn("The draws are being read from disk; the plots appear when that is done."),
@@ -104,6 +104,7 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
                 spent: party.epsilon_spent,
                 projected,
                 limit: party.epsilon_budget,
+                has_ended: status.state.has_ended(),
             }))
         }
         p.note {

@@ -231,7 +231,7 @@ fn rounds_are_limited() {
     let limit = |rounds| House::new(Policy { max_iterations_per_job: Some(rounds), ..open_policy() }, PrivacyUnit::default());
     // Ten draws take ten rounds at least.
     let fault = limit(9).start().open(&open_request(MEAN_TOML)).unwrap_err();
-    assert!(fault.code == ErrorCode::Policy && fault.message.contains("max_iterations_per_job of 9"), "{fault}");
+    assert!(fault.code == ErrorCode::Policy && fault.message.contains("limit of 9 (max_iterations_per_job)"), "{fault}");
     let house = limit(12);
     let mut answerer = house.start();
     answerer.open(&open_request(MEAN_TOML)).unwrap();
