@@ -8,7 +8,7 @@ use conclave_pages::object::{rows, text};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::precision::{of_row, rough};
 use conclave_pages::table::{Cell, Column, Table, inline};
-use conclave_pages::text::{number, percent, plain, thousandths, whole};
+use conclave_pages::text::{effective, number, percent, plain, thousandths, whole};
 use conclave_pages::verdict::{Verdict, other_warnings};
 use conclave_pages::{released, run};
 use maud::{Markup, html};
@@ -143,8 +143,8 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
         ("parameter", &|row| Cell::name(text(row, "name"))),
         ("verdict", &verdict),
         ("R-hat", &|row| Cell::figure(&row["rhat"], thousandths)),
-        ("ESS bulk", &|row| Cell::figure(&row["ess_bulk"], whole)),
-        ("ESS tail", &|row| Cell::figure(&row["ess_tail"], whole)),
+        ("ESS bulk", &|row| Cell::figure(&row["ess_bulk"], effective)),
+        ("ESS tail", &|row| Cell::figure(&row["ess_tail"], effective)),
         ("MCSE / sd", &|row| Cell::number(share(row))),
     ];
     html! {

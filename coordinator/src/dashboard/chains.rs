@@ -4,7 +4,7 @@ use conclave_common::job::RHAT;
 use conclave_pages::plot::{self, Densities, Traces};
 use conclave_pages::precision::by_sd;
 use conclave_pages::table::{Cell, Table};
-use conclave_pages::text::{name, percent, thousands, thousandths, whole};
+use conclave_pages::text::{effective, name, percent, thousands, thousandths};
 use maud::{Markup, html};
 
 use crate::live::{Live, ParameterView, View};
@@ -53,8 +53,8 @@ fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>,
             ("mean", &|(_, of)| Cell::number(if of.mean.is_finite() { by_sd(of.mean, of.sd) } else { "-".to_owned() })),
             ("sd", &|(_, of)| Cell::number(if of.sd.is_finite() { by_sd(of.sd, of.sd) } else { "-".to_owned() })),
             ("R-hat", &|(_, of)| judged(of.rhat)),
-            ("ESS bulk", &|(_, of)| figure(of.ess_bulk, whole)),
-            ("ESS tail", &|(_, of)| figure(of.ess_tail, whole)),
+            ("ESS bulk", &|(_, of)| figure(of.ess_bulk, effective)),
+            ("ESS tail", &|(_, of)| figure(of.ess_tail, effective)),
         ],
     );
     html! {

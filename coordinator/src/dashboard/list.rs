@@ -157,7 +157,7 @@ fn waiting_part(waiting: &[Waiting]) -> Markup {
     }
 }
 
-/// The number of jobs in each state; those that have finished without a usable answer are counted apart.
+/// The number of jobs in each state; of those that have finished, the number without a usable answer.
 #[derive(Default)]
 struct Counts {
     states: [u64; JobState::ALL.len()],
@@ -166,19 +166,24 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, status: &Status) {
-        let is_unusable = status.grade.is_some_and(|grade| grade <= Grade::NotUsable);
-        if status.state == JobState::Finished && is_unusable {
-            self.unusable += 1;
-        } else if let Some(at) = JobState::ALL.iter().position(|state| *state == status.state) {
-            self.states[at] += 1;
-        }
+        let is_unusable = status.grade.is_none_or(|grade| grade <= Grade::NotUsable);
+        self.unusable += u64::from(status.state == JobState::Finished && is_unusable);
+        JobState::ALL
+            .iter()
+            .zip(&mut self.states)
+            .filter(|(state, _)| **state == status.state)
+            .for_each(|(_, count)| *count += 1);
     }
 
     /// Returns the counts that are not zero, with their words.
     fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let states = JobState::ALL.iter().zip(self.states).map(|(state, count)| (state.as_str(), count));
-        let unusable = ("finished without a usable answer", self.unusable);
-        states.chain([unusable]).filter(|(_, count)| *count > 0)
+        let one = |(state, count): (&JobState, u64)| match state {
+            JobState::Finished => {
+                [("finished, with a usable answer", count - self.unusable), ("finished, without a usable answer", self.unusable)]
+            }
+            other => [(other.as_str(), count), ("", 0)],
+        };
+        JobState::ALL.iter().zip(self.states).flat_map(one).filter(|(_, count)| *count > 0)
     }
 }
 
@@ -242,7 +247,8 @@ mod tests {
         }
         counts.add(&Status { state: JobState::Failed, ..Status::default() });
         let named: Vec<_> = counts.named().collect();
-        assert_eq!(named, [("finished", 3), ("failed", 1), ("finished without a usable answer", 2)]);
+        let expected = [("finished, with a usable answer", 2), ("finished, without a usable answer", 3), ("failed", 1)];
+        assert_eq!(named, expected);
         let listed = |status: &Status| jobs_part(&[row(status)], (0, 0, 1)).into_string().contains("84%");
         assert!(listed(&job(None)) && !listed(&Status { never_rejects: true, ..job(None) }));
     }

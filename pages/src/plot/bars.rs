@@ -60,14 +60,19 @@ fn is_used_up(of: &Budget<'_>) -> bool {
 
 /// States the spent part. A budget that is used up has no percentage, which would be below 100% of the shown figure.
 fn spending(of: &Budget<'_>) -> String {
-    let share = if is_used_up(of) { String::new() } else { format!(" ({})", share_of(of.spent / of.limit)) };
-    format!("epsilon {} of {} spent{share}", epsilon::spent(of.spent), of.limit)
+    let (spent, limit) = (epsilon::spent(of.spent), of.limit);
+    match of.spent {
+        0.0 if of.has_ended => format!("nothing spent of epsilon {limit}"),
+        _ if is_used_up(of) => format!("epsilon {spent} of {limit} spent"),
+        _ => format!("epsilon {spent} of {limit} spent ({})", share_of(of.spent / limit)),
+    }
 }
 
 /// States the rest, which a job that has ended can no longer spend. `grows` is true if the bar has a projected part.
 fn rest(of: &Budget<'_>, grows: bool) -> String {
     let remaining = epsilon::room((of.limit - of.spent).max(0.0));
     match of.projected.filter(|p| p.is_finite() && grows) {
+        _ if of.has_ended && of.spent == 0.0 => "the job has ended".to_owned(),
         _ if of.has_ended && is_used_up(of) => "nothing usable was left".to_owned(),
         _ if of.has_ended => format!("the job has ended, and {remaining} was never spent"),
         Some(p) => format!("{remaining} remaining; {} expected at the end", epsilon::spent(p)),
@@ -158,7 +163,8 @@ mod tests {
         }
         // Nothing remains for a job that has ended.
         for (spent, words) in [
-            (0.0, "epsilon 0 of 3 spent (0.0%); the job has ended, and 3.00 was never spent"),
+            (0.0, "nothing spent of epsilon 3; the job has ended"),
+            (1.5, "epsilon 1.50 of 3 spent (50.0%); the job has ended, and 1.50 was never spent"),
             (2.999_9, "epsilon 3.00 of 3 spent; nothing usable was left"),
         ] {
             let ended = of(spent, None, true);

@@ -21,6 +21,8 @@ const GAP: f64 = 8.0;
 /// Room for the numbers at an axis, left of a panel and below it.
 const LEFT: f64 = 36.0;
 const BELOW: f64 = 18.0;
+/// Room right of the last panel's gap.
+const RIGHT: f64 = 14.0;
 /// Font size of a name.
 const NAME: f64 = 11.0;
 
@@ -48,7 +50,8 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
     }
     let across = (shown.len() - 1) as f64 * PANEL;
     let labels = Labels::new(shown.iter().map(|at| names[*at].as_str()), PANEL - GAP, NAME);
-    let size = (across + LEFT + labels.highest() + 4.0, across + BELOW + labels.highest() + 4.0);
+    // Half a number reaches beyond the last panel.
+    let size = (across + LEFT + labels.highest() + RIGHT, across + BELOW + labels.highest() + 4.0);
     let chains = draws[0].len().min(APART);
     let left_out = draws.len() - shown.len();
     let description = format!(

@@ -196,7 +196,7 @@ fn last(ledger: &Ledger) -> Markup {
             ("noise sd", &|release| Cell::number(rough(release.sigma))),
             ("epsilon alone", &|release| Cell::number(epsilon::spent(alone(release)))),
             ("integers", &|release| Cell::number(thousands(release.integers as u64))),
-            ("released numbers", &|release| Cell::number(release.shown())),
+            ("released numbers", &|release| Cell::number(release.shown(1))),
         ],
     );
     html! {

@@ -20,8 +20,8 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             p { "Text to paste into an article, from the job and its result. Check it as you would check your own." }
             (paste("methods-text", &paragraph(material)))
         } @else {
-            p { "No text on methods is offered: an answer that cannot be relied on belongs into no article. What was released, and its guarantee, stay "
-                "facts, which an owner or a reviewer may ask for." }
+            p { "No methods text is offered, because the answer cannot be relied on. The releases and their guarantee are facts all the same, for which "
+                "an owner or a reviewer may ask." }
         }
         h3 { "The guarantee in one paragraph" }
         (paste("guarantee-text", &guarantee(material)))

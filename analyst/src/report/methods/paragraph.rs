@@ -6,7 +6,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::schema::ColumnSpec;
 use conclave_pages::object::{rows, text};
 use conclave_pages::released;
-use conclave_pages::text::{as_written, plain, share, thousands};
+use conclave_pages::text::{as_written, effective, plain, share, thousands};
 use conclave_pages::verdict::{Grade, Verdict};
 use serde_json::Value;
 
@@ -182,9 +182,7 @@ fn diagnostics(result: &Value) -> String {
     let worst = figures("rhat").reduce(f64::max);
     let least = figures("ess_bulk").chain(figures("ess_tail")).reduce(f64::min);
     let rhat = worst.map(|rhat| format!("; split R-hat at most {rhat:.3}")).unwrap_or_default();
-    let ess = least
-        .map(|ess| format!("; effective sample sizes of at least {}", thousands(ess.floor().max(0.0) as u64)))
-        .unwrap_or_default();
+    let ess = least.map(|ess| format!("; effective sample sizes of at least {}", effective(ess))).unwrap_or_default();
     let ended = match text(result, "stopped_by") {
         "budget" => "; the run ended when a budget was spent",
         "cancelled" => "; the analyst ended the run early",

@@ -146,7 +146,7 @@ fn an_answer_that_is_not_usable_has_no_text_to_paste() {
     assert!(of.page().contains("Monte Carlo error of the mean at most"));
     of.result["adequacy"] = json!({"adequate": false, "mcse_to_sd": {"value": 0.9, "limit": 0.4}, "reasons": ["too noisy"]});
     let page = of.page();
-    assert!(!page.contains("id=\"methods-text\"") && page.contains("No text on methods is offered"), "{page}");
+    assert!(!page.contains("id=\"methods-text\"") && page.contains("No methods text is offered"), "{page}");
     assert!(page.contains("id=\"guarantee-text\"") && page.contains("Monte Carlo error of a mean, in posterior sds"), "{page}");
     assert!(
         !page.contains("Monte Carlo error of the mean at most") && page.contains("The checks under “Result” decide"),
