@@ -207,7 +207,8 @@ fn the_policy_decides_for_an_automatic_owner_who_may_still_revoke() {
     let (outbox, mut inbox) = mpsc::channel(8);
     ask(&mut answerer, &outbox);
     assert!(matches!(said(&mut inbox), Body::JobOpened(_)));
-    assert_eq!(house.decisions().request(JOB).unwrap().decided.unwrap().decider, "policy");
+    let decided = house.decisions().request(JOB).unwrap().decided.unwrap();
+    assert_eq!((&*decided.decider, &*decided.reason), ("policy", "within the limits under [policy] in party.toml"));
     house.decide(Standing::Revoked, "");
     answerer.consent_changed();
     assert_eq!(refused(said(&mut inbox)).0, "revoked");
