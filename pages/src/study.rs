@@ -1,4 +1,4 @@
-//! The question of a job, in the words of its columns: what is estimated of which outcome, from which predictors.
+//! The research question of a job, in the words of its columns: what is estimated of which outcome, from which predictors.
 
 use conclave_common::job::JobSpec;
 use maud::{Markup, html};

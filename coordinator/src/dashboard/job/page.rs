@@ -33,7 +33,7 @@ pub(in crate::dashboard) async fn page(
     let study = JobSpec::parse(&shown.source).ok().map(|spec| Study::new(&spec));
     let body = html! {
         p.lead { "Job " (short(&status.id, SHORT)) ", submitted by " (name(&status.analyst)) " on " (utc(status.submitted_ms)) }
-        @if let Some(study) = study { p { "The question: " (study.short()) ", over the records of " (parties(status.parties.len())) "." } }
+        @if let Some(study) = study { p { "The research question: " (study.short()) ", over the records of " (parties(status.parties.len())) "." } }
         @for (id, content) in &parts { (site::part(id, *id == "state", content)) }
     };
     let events = format!("/jobs/{}/events?from={from}", status.id);

@@ -33,7 +33,7 @@ pub(super) fn front(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> V
     ]
 }
 
-/// States how far the job is, and whether it can go on.
+/// States how far the job is, and whether it can be opened again.
 fn state(job: &JobView) -> String {
     let more = match job.early_end() {
         Some(reason) => format!(": {reason}"),
