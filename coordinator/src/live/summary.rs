@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn the_effective_sample_size_is_at_most_the_number_of_draws() {
         let live = Live::new(1, 1);
-        let swing = |i: u64| if i % 2 == 0 { 1.0 } else { -1.0 } + 0.01 * (i * 37 % 101) as f64;
+        let swing = |i: u64| if i.is_multiple_of(2) { 1.0 } else { -1.0 } + 0.01 * (i * 37 % 101) as f64;
         let draw = |i: u64| Draw { chain: 0, warmup: false, theta: vec![swing(i)], accepted: true, log_alpha: 0.0, iteration: i };
         live.take(&(0..400).map(draw).collect::<Vec<_>>());
         let view = live.view(0..1).map(|view| view.parameters[0].summary());
