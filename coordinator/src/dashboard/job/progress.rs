@@ -43,11 +43,8 @@ fn toward_the_end(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Ma
     let (done, all, words) = match ends.zip(limit) {
         Some((party, limit)) => {
             let share = (party.spent.mu_squared() / limit).clamp(0.0, 1.0);
-            let words = format!(
-                "{counted}; the budget at {} will end the run, {} of it is spent{left}",
-                plain_name(&party.name),
-                percent(share)
-            );
+            // The bars of the budgets have the figures, in epsilon.
+            let words = format!("{counted}; the budget at {} will end the run{left}", plain_name(&party.name));
             ((1e3 * share) as u64, 1000, words)
         }
         None => {
@@ -99,7 +96,7 @@ mod tests {
              epsilon = 1.0\ndelta = 1e-6\n",
         );
         let page = progress(&status, &RunPace { forecast: forecast(Some(0)), ..pace }, spec.ok().as_ref()).into_string();
-        let words = "Sampling, 44 of 50 effective draws; the budget at a will end the run, 0% of it is spent, about 4 s left.";
+        let words = "Sampling, 44 of 50 effective draws; the budget at a will end the run, about 4 s left.";
         assert!(page.contains(words) && page.contains("max=\"1000\""), "{page}");
     }
 
