@@ -47,6 +47,7 @@ class Looker:
         self.page.get_by_label("Token").fill("wrong")
         self.page.get_by_role("button", name="Open").click()
         self.page.get_by_text("Wrong token.").wait_for()
+        self.page.screenshot(path=out / "login-1280.png")
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("request", lambda r: r.url.startswith(address) or self.errors.append(f"request to another server: {r.url}"))
         self.page.get_by_label("Token").fill(token)
@@ -86,7 +87,8 @@ class Looker:
     def draws(self):
         # The bar runs toward the rule that will end the job, which may be a budget.
         tile = self.page.locator("#progress dt", has_text=re.compile("^Draws per chain$")).locator("xpath=../dd")
-        return int(tile.inner_text().split(" of ")[0].replace(",", ""))
+        # The run has no figures before its first round.
+        return int(tile.inner_text().split(" of ")[0].replace(",", "")) if tile.count() else 0
 
     def spent(self):
         return float(self.page.locator("rect.bar-spent").first.get_attribute("width"))

@@ -66,7 +66,7 @@ def pages(demo, log):
         visit(demo.operator, f"/jobs/{job}", f"job-{name}", KINDS[name][0])
         # A job that the owners' policy refuses is none of theirs: it has no page and no statement.
         if name != "failed":
-            visit(demo.owner, f"/jobs/{job}", f"owner-{name}", name if name != "secure" else "readmission")
+            visit(demo.owner, f"/jobs/{job}", f"owner-{name}", "What it has cost")
             visit(demo.owner, f"/jobs/{job}/statement", f"statement-{name}", "Particulars")
         report = demo.shots / f"report-{name}.html"
         report.unlink(missing_ok=True)

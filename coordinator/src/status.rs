@@ -1,5 +1,6 @@
 //! Status of a job at one moment, as `Get`, `List` and `Watch` show it.
 
+use conclave_common::job::{Algorithm, HmcTest, JobSpec};
 use conclave_common::query::{PartyMetadata, Phase};
 use conclave_pages::verdict::{Grade, Verdict, state_words};
 use conclave_pages::waiting;
@@ -84,6 +85,8 @@ pub(crate) struct Status {
     pub draws_asked: u64,
     /// Acceptance rate of the current phase; 0 before the first decision.
     pub acceptance_rate: f64,
+    /// True for draws that are no proposals, or whose steps have no test: their acceptance rate has no meaning.
+    pub never_rejects: bool,
     /// Sampling time so far.
     pub seconds: f64,
     /// Parties that the job waits for.
@@ -159,7 +162,7 @@ impl Status {
             chains: self.chains,
             draws: self.draws,
             draws_asked: self.draws_asked,
-            acceptance_rate: self.acceptance_rate,
+            acceptance_rate: if self.never_rejects { 0.0 } else { self.acceptance_rate },
             seconds: self.seconds,
             waiting_for: self.waiting_for.clone(),
             waiting_since_unix_ms: self.waiting_since_ms,
@@ -176,6 +179,11 @@ impl Status {
         }
     }
 
+    /// Returns the acceptance rate; `None` for a job without one, and before its first decision.
+    pub(crate) fn acceptance(&self) -> Option<f64> {
+        (!self.never_rejects && self.draws > 0).then_some(self.acceptance_rate)
+    }
+
     /// Returns true for a job that waits for owners' decisions, and for nothing else.
     pub(crate) fn waits_for_consent(&self) -> bool {
         waiting::is_for_consent(&self.waiting_for, &self.awaiting_consent)
@@ -185,6 +193,12 @@ impl Status {
     pub(crate) fn state_words(&self) -> String {
         state_words(self.state.as_str(), self.grade.map(Grade::words).unwrap_or_default(), self.waits_for_consent())
     }
+}
+
+/// Returns true for a job whose draws are no proposals, or whose steps have no test.
+pub(crate) fn never_rejects(spec: &JobSpec) -> bool {
+    let untested = spec.algorithm.is_unadjusted() || (spec.algorithm == Algorithm::Hmc && spec.sampler.hmc.test == HmcTest::None);
+    !spec.algorithm.proposes() || (untested && !spec.is_polished())
 }
 
 /// Returns the grade of a result object.

@@ -11,15 +11,21 @@ pub(crate) fn budget_error(inference: &Inference) -> String {
     let Some(most) = inference.noise_share.iter().copied().flatten().max_by(f64::total_cmp) else {
         return "The share of noise in the spread is unknown: the releases do not bound it.".to_owned();
     };
+    let unknown = match inference.noise_share.iter().filter(|share| share.is_none()).count() {
+        0 => String::new(),
+        1 => " One parameter’s share is unknown: the releases do not bound it.".to_owned(),
+        several => format!(" The shares of {several} parameters are unknown: the releases do not bound them."),
+    };
     if most < SMALL {
-        return "Privacy’s noise accounts for less than 1% of the variance of every parameter.".to_owned();
+        let which = if unknown.is_empty() { "every parameter" } else { "every parameter whose share is known" };
+        return format!("Privacy’s noise accounts for less than 1% of the variance of {which}.{unknown}");
     }
     let times = (1.0 - most).max(f64::MIN_POSITIVE).sqrt().recip();
     // Three digits, where there are more than one before the point.
     let decimals = if times < 9.995 { 2 } else { 1 };
     format!(
         "The widest interval is {times:.decimals$} times as wide as without privacy: the noise accounts for {:.0}% of its variance. More draws \
-         cannot narrow it; only a larger budget or more records can.",
+         cannot narrow it; only a larger budget or more records can.{unknown}",
         100.0 * most
     )
 }
@@ -61,6 +67,10 @@ mod tests {
         assert!(budget_error(&inference(vec![Some(0.1), None])).starts_with("The widest interval is 1.05"));
         assert!(budget_error(&inference(vec![None, None])).contains("is unknown"));
         let small = budget_error(&inference(vec![Some(0.002), Some(0.009)]));
-        assert!(small.contains("less than 1%") && !small.contains("1.00 times"), "{small}");
+        assert!(small.ends_with("less than 1% of the variance of every parameter."), "{small}");
+        // A share that is not known is not said to be small.
+        let some = budget_error(&inference(vec![Some(0.002), None]));
+        assert!(some.contains("of every parameter whose share is known. One parameter’s share is unknown"), "{some}");
+        assert!(budget_error(&inference(vec![Some(0.3), None, None])).contains("The shares of 2 parameters are unknown"));
     }
 }

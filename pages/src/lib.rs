@@ -46,6 +46,7 @@ pub mod shares;
 pub mod short_id;
 pub mod site;
 mod stochastic_gradients;
+pub mod study;
 pub mod table;
 pub mod target;
 pub mod text;

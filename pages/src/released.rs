@@ -109,7 +109,6 @@ pub fn noise_plot(result: &Value, scale: &str, limit: usize) -> Markup {
         name: text(row, "name").to_owned(),
         mean: figure(&row["mean"]),
         ends: [figure(&row["q5"]), figure(&row["q95"])],
-        sd_data: row["sd_data"].as_f64(),
         noise_share: row["noise_share"].as_f64(),
     };
     let drawn: Vec<NoisyInterval> = rows(result, "posterior").iter().take(limit).map(interval).collect();
@@ -129,7 +128,6 @@ pub fn surrogate_noise_plot(result: &Value, scale: &str, limit: usize) -> Markup
             name: name.to_owned(),
             mean,
             ends: [mean - NoisyInterval::TO_90 * sd, mean + NoisyInterval::TO_90 * sd],
-            sd_data: (share <= 1.0).then(|| sd * (1.0 - share).sqrt()),
             noise_share: (share <= 1.0).then_some(share),
         })
     };

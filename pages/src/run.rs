@@ -9,7 +9,7 @@ use crate::object::{rows, text};
 use crate::precision::{by_width, of_row, ratio, rough};
 use crate::released::noise_columns;
 use crate::table::{Cell, Column, Table};
-use crate::text::{as_written, plain, thousands, thousandths, whole};
+use crate::text::{as_written, effective, plain, thousands, thousandths, whole};
 use crate::{barker, gradients};
 
 /// Names with values to show beside those of a run: the true ones of simulated records.
@@ -78,8 +78,8 @@ pub fn posterior(result: &Value, caption: &str, truth: Option<Truth<'_>>, limit:
         (low, &|row| rounded(row, ends.low(row))),
         ("median", &|row| rounded(row, &row["median"])),
         (high, &|row| rounded(row, ends.high(row))),
-        ("ESS bulk", &|row| mixing(row, "ess_bulk", |x| format!("{x:.0}"))),
-        ("ESS tail", &|row| mixing(row, "ess_tail", |x| format!("{x:.0}"))),
+        ("ESS bulk", &|row| mixing(row, "ess_bulk", effective)),
+        ("ESS tail", &|row| mixing(row, "ess_tail", effective)),
         ("R-hat", &|row| mixing(row, "rhat", thousandths)),
     ];
     let moments = |row: &Value| [row["mean"].clone(), row["sd"].clone()];

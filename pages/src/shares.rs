@@ -9,6 +9,8 @@ use crate::text::{plain, plain_name};
 const CELLS: usize = 40;
 /// Width and height of the drawn bar.
 const SIZE: (f64, f64) = (600.0, 22.0);
+/// Width of the narrowest drawn part, which is seen at any size of the page.
+const LEAST: f64 = 5.0;
 /// Distance between the lines of a hatched part.
 const HATCH: f64 = 6.0;
 
@@ -17,6 +19,8 @@ const HATCH: f64 = 6.0;
 pub enum Fill {
     /// Spent.
     Spent,
+    /// Spent by the subject of the page.
+    Own,
     /// Held for others.
     Held,
     /// Planned.
@@ -29,8 +33,9 @@ impl Fill {
     fn class(self) -> &'static str {
         match self {
             Self::Spent => "bar-spent",
+            Self::Own => "bar-own",
             Self::Held => "bar-held",
-            Self::Planned => "bar-projected",
+            Self::Planned => "bar-planned",
             Self::Left => "bar-left",
         }
     }
@@ -38,6 +43,7 @@ impl Fill {
     fn sign(self) -> char {
         match self {
             Self::Spent => '#',
+            Self::Own => '*',
             Self::Held => '/',
             Self::Planned => '=',
             Self::Left => '.',
@@ -134,22 +140,30 @@ impl Shares {
         format!("[{bar}]  {}\n  {}\n", one_line(&legend.join("   ")), one_line(&self.caption))
     }
 
+    /// Returns the fill, the left end and the width of each part that is not empty. A part that would be too narrow to be seen takes its
+    /// width from the widest one.
+    fn placed(&self) -> Vec<(Fill, f64, f64)> {
+        let whole: f64 = self.parts.iter().map(|part| part.units as f64).sum();
+        let drawn = self.parts.iter().filter(|part| part.units > 0);
+        let mut widths: Vec<(Fill, f64)> = drawn.map(|part| (part.fill, SIZE.0 * part.units as f64 / whole)).collect();
+        let missing: f64 = widths.iter().map(|(_, width)| (LEAST - width).max(0.0)).sum();
+        widths.iter_mut().for_each(|(_, width)| *width = width.max(LEAST));
+        if let Some((_, widest)) = widths.iter_mut().max_by(|a, b| a.1.total_cmp(&b.1)) {
+            *widest -= missing;
+        }
+        let mut x = 0.0;
+        let place = |(fill, width): (Fill, f64)| {
+            x += width;
+            (fill, x - width, width)
+        };
+        widths.into_iter().map(place).collect()
+    }
+
     /// Renders the bar for a page.
     #[must_use]
     pub fn html(&self) -> Markup {
         let words = self.words();
-        let whole: f64 = self.parts.iter().map(|part| part.units as f64).sum();
-        let mut x = 0.0;
-        let placed: Vec<(Fill, f64, f64)> = self
-            .parts
-            .iter()
-            .map(|part| {
-                let width = if whole > 0.0 { SIZE.0 * part.units as f64 / whole } else { 0.0 };
-                x += width;
-                (part.fill, x - width, width)
-            })
-            .filter(|(_, _, width)| *width > 0.0)
-            .collect();
+        let placed = self.placed();
         html! {
             figure.shares id=(self.id) {
                 svg class="shares" viewBox={ "0 0 " (SIZE.0) " " (SIZE.1) } preserveAspectRatio="none" role="img" aria-labelledby={ (self.id) "-title" } aria-describedby={ (self.id) "-desc" } {
@@ -237,6 +251,11 @@ mod tests {
         assert!(!page.contains("style=") && !page.contains("url("), "{page}");
         let tiny = shares([1, 0, 0, 1_000_000]);
         assert_eq!(tiny.words(), "spent <0.1%, held 0.0%, this job 0.0%, left 100.0%");
-        assert!(!tiny.html().into_string().contains("bar-projected\" x"));
+        let page = tiny.html().into_string();
+        assert!(!page.contains("bar-planned\" x"));
+        // A part that is not empty is seen, and the bar keeps its length.
+        for part in ["bar-spent\" x=\"0.00\" width=\"5.00\"", "bar-left\" x=\"5.00\" width=\"595.00\""] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
     }
 }

@@ -103,7 +103,13 @@ pub fn part(id: &str, polite: bool, content: &Markup) -> Markup {
 /// Builds a progress bar with its text. `done` is capped at `all`.
 #[must_use]
 pub fn progress(done: u64, all: u64, words: &str) -> Markup {
-    html! { span.progress { progress value=(done.min(all)) max=(all.max(1)) aria-label=(words) {} " " span { (words) } } }
+    html! { span.progress { (bar(done, all, words)) " " span { (words) } } }
+}
+
+/// Builds a progress bar below a sentence with its text, which screen readers hear as the bar's label. `done` is capped at `all`.
+#[must_use]
+pub fn bar(done: u64, all: u64, words: &str) -> Markup {
+    html! { progress value=(done.min(all)) max=(all.max(1)) aria-label=(words) {} }
 }
 
 #[cfg(test)]

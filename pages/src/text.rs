@@ -31,6 +31,12 @@ pub fn whole(x: f64) -> String {
     if (0.0..9e15).contains(&x) { thousands(x.round() as u64) } else { format!("{x:.0}") }
 }
 
+/// Formats an effective sample size, rounded down: a size below a limit is never shown as the limit.
+#[must_use]
+pub fn effective(ess: f64) -> String {
+    whole(ess.floor())
+}
+
 /// Formats a whole number with thousands separators.
 #[must_use]
 pub fn thousands(n: u64) -> String {
@@ -106,6 +112,7 @@ mod tests {
         assert_eq!(number(0.0), "0.0000");
         assert_eq!(number(-0.31234), "-0.3123");
         assert_eq!(number(1e-6), "1.000e-6");
+        assert_eq!([effective(1806.9), effective(399.99), effective(f64::NAN)], ["1,806", "399", "NaN"]);
         assert_eq!(thousands(7), "7");
         assert_eq!(thousands(1_234_567), "1,234,567");
         assert_eq!(thousands(123_456), "123,456");

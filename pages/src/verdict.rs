@@ -218,7 +218,7 @@ fn commands(text: &str) -> Markup {
 }
 
 /// Returns the warnings of a result that its verdict does not state already: those on R-hat, effective sample sizes and adequacy are
-/// among its reasons.
+/// among its reasons, and those on the draws themselves in their own words.
 #[must_use]
 pub fn other_warnings(result: &Value) -> Vec<String> {
     const STATED: [&str; 7] = [
@@ -230,7 +230,11 @@ pub fn other_warnings(result: &Value) -> Vec<String> {
         "few independent draws",
         "the mean of",
     ];
-    let stated = |warning: &String| STATED.iter().any(|start| warning.starts_with(start));
+    let reasons = sentences(&result["verdict"], "reasons");
+    let stated = |warning: &String| {
+        let words = warning.trim_end_matches('.');
+        STATED.iter().any(|start| warning.starts_with(start)) || reasons.iter().any(|reason| reason.ends_with(words))
+    };
     let judged = result["verdict"].is_object();
     sentences(result, "warnings").into_iter().filter(|warning| !(judged && stated(warning))).collect()
 }
@@ -306,6 +310,8 @@ mod tests {
     fn warnings_are_said_once() {
         let mut result = json!({"verdict": {"grade": "preliminary"}, "warnings": ["the chains disagree: x", "the clip cuts 3%"]});
         assert_eq!(other_warnings(&result), ["the clip cuts 3%"]);
+        result["verdict"]["reasons"] = json!(["a warning on the draws: the clip cuts 3%"]);
+        assert!(other_warnings(&result).is_empty());
         result["verdict"] = Value::Null;
         assert_eq!(other_warnings(&result).len(), 2);
     }

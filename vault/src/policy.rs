@@ -78,7 +78,7 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &ShardFacts<'_>, ap
         && spec.draws_asked() > limit
     {
         return refuse(format!(
-            "the job asks for {} draws of a chain, and every one takes a round: above the owner's max_iterations_per_job of {limit}",
+            "the job asks for {} draws of a chain, and every one takes a round: above the owner's limit of {limit} (max_iterations_per_job)",
             spec.draws_asked()
         ));
     }
@@ -113,7 +113,7 @@ fn admit_noise(policy: &Policy, spec: &JobSpec, trusted: Honest) -> Result<(), F
     // Gradients have a separate noise scale, which the budget sets.
     let ratios = spec.algorithm.proposes() && !spec.algorithm.follows_gradients() || spec.runs_dp_hmc() || spec.is_polished();
     if sd < policy.min_noise_sd && ratios {
-        return refuse(format!("privacy.noise_sd gives {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
+        return refuse(format!("privacy.noise_sd is {sd}, below the owner's limit of {} (min_noise_sd)", policy.min_noise_sd));
     }
     // The job counts on the number of honest parties in its file.
     let fewer = (f64::from(trusted.get()) / f64::from(spec.honest().get())).sqrt();
@@ -122,7 +122,7 @@ fn admit_noise(policy: &Policy, spec: &JobSpec, trusted: Honest) -> Result<(), F
     if vectors && asked < policy.min_noise_multiplier {
         let least = policy.min_noise_multiplier / fewer;
         return refuse(format!(
-            "privacy.noise_multiplier gives {asked}, below the owner's min_noise_multiplier of {}: write noise_multiplier = {least} under \
+            "privacy.noise_multiplier gives {asked}, below the owner's limit of {} (min_noise_multiplier): write noise_multiplier = {least} under \
              [privacy]",
             policy.min_noise_multiplier
         ));
@@ -204,12 +204,12 @@ fn admit_columns(policy: &Policy, shard: &ShardFacts<'_>, spec: &JobSpec) -> Res
 /// delta, is compared as mu too.
 fn admit_cap(limit: f64, budget: &Budget, cap: &Budget) -> Result<(), Fault> {
     if cap.epsilon > limit {
-        return refuse(format!("privacy.epsilon is {}, above the owner's max_epsilon_per_job of {limit}", cap.epsilon));
+        return refuse(format!("privacy.epsilon is {}, above the owner's limit of {limit} (max_epsilon_per_job)", cap.epsilon));
     }
     if gaussian_dp::mu(cap.epsilon, cap.delta) > gaussian_dp::mu(limit, budget.delta) {
         return refuse(format!(
             "privacy.epsilon of {} at delta {} amounts to epsilon {:.3} at the owner's delta of {}, above the owner's \
-             max_epsilon_per_job of {limit}; lower privacy.delta to {} or privacy.epsilon",
+             limit of {limit} (max_epsilon_per_job); lower privacy.delta to {} or privacy.epsilon",
             cap.epsilon,
             cap.delta,
             gaussian_dp::epsilon(gaussian_dp::mu(cap.epsilon, cap.delta), budget.delta),
@@ -311,7 +311,7 @@ mod tests {
         limited(open_policy()).unwrap();
         assert!(limited(Policy { min_noise_sd: 2.0, ..open_policy() }).unwrap_err().contains("min_noise_sd"));
         let refused = limited(Policy { max_iterations_per_job: Some(59), ..open_policy() }).unwrap_err();
-        assert!(refused.contains("60 draws of a chain") && refused.contains("max_iterations_per_job of 59"), "{refused}");
+        assert!(refused.contains("60 draws of a chain") && refused.contains("limit of 59 (max_iterations_per_job)"), "{refused}");
         let releases = Some(vec!["score".to_owned()]);
         assert!(limited(Policy { releases, ..open_policy() }).unwrap_err().contains("\"ratio\""));
         // A chain of ratios that starts with gradients asks for both.
@@ -351,7 +351,7 @@ mod tests {
         for algorithm in ["hmc", "sghmc", "noisy-statistics"] {
             let refused = admitted(&spec(algorithm, ""), 1).unwrap_err();
             assert!(
-                refused.contains("min_noise_multiplier of 4") && refused.contains("write noise_multiplier = 4 under"),
+                refused.contains("limit of 4 (min_noise_multiplier)") && refused.contains("write noise_multiplier = 4 under"),
                 "{refused}"
             );
             admitted(&spec(algorithm, "noise_multiplier = 4.0\n"), 1).unwrap();
@@ -368,6 +368,6 @@ mod tests {
         let ratios = spec("penalty", &format!("noise_sd = 0.6\n{masked}"));
         let admitted = |trusted| asked(&policy, &shard, &ratios, trusted);
         admitted(4).unwrap();
-        assert!(admitted(1).unwrap_err().to_string().contains("min_noise_sd of 1"));
+        assert!(admitted(1).unwrap_err().to_string().contains("limit of 1 (min_noise_sd)"));
     }
 }

@@ -3,7 +3,7 @@
 use conclave_common::job::RHAT;
 use conclave_inference::diagnostics::worst_mixing;
 use conclave_pages::plot::{evenly_spaced, spark_texts};
-use conclave_pages::text::{plain_name, thousands};
+use conclave_pages::text::{effective, plain_name};
 use conclave_proto::v1::{ParameterFigure, ParameterTraces, TracesReply};
 use console::{Alignment, pad_str};
 
@@ -58,7 +58,7 @@ fn row(of: &ParameterTraces, chains: usize, each: usize) -> String {
         _ => "- ".to_owned(),
     };
     let ess = of.ess_bulk.min(of.ess_tail);
-    let ess = if ess.is_finite() { thousands(ess as u64) } else { "-".to_owned() };
+    let ess = if ess.is_finite() { effective(ess) } else { "-".to_owned() };
     let traces: Vec<Vec<f64>> = of.chains.iter().take(chains).map(|chain| thinned(&chain.draws, each)).collect();
     let traces: Vec<String> = spark_texts(&traces.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let traces: Vec<String> = traces.iter().map(|trace| format!("{trace:each$}")).collect();
@@ -95,7 +95,7 @@ pub(super) fn worst(reply: &TracesReply) -> Option<String> {
     let named = |figure: &ParameterFigure, value: String| format!("{value} ({})", plain_name(&figure.parameter));
     let rhat = reply.rhat.as_ref().map(|figure| format!("worst R-hat {}", named(figure, in_digits(figure.value))));
     let least = if reply.every > 1 { "≥ " } else { "" };
-    let ess = reply.ess.as_ref().map(|figure| format!("least ESS {least}{}", named(figure, thousands(figure.value as u64))));
+    let ess = reply.ess.as_ref().map(|figure| format!("least ESS {least}{}", named(figure, effective(figure.value))));
     let known: Vec<String> = rhat.into_iter().chain(ess).collect();
     (!known.is_empty()).then(|| known.join(", "))
 }

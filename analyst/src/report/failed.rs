@@ -113,7 +113,8 @@ fn spending(status: &JobStatus, spec: &JobSpec) -> Markup {
     let limit = spec.privacy.budget.epsilon;
     let bar = |(at, party): (usize, &PartyStatus)| {
         let limit = if party.epsilon_budget > 0.0 { party.epsilon_budget } else { limit };
-        budget(&Budget { id: &format!("budget-{at}"), party: &party.name, spent: party.epsilon_spent, projected: None, limit })
+        let id = format!("budget-{at}");
+        budget(&Budget { id: &id, party: &party.name, spent: party.epsilon_spent, projected: None, limit, has_ended: true })
     };
     let nothing = status.parties.iter().all(|party| party.queries == 0);
     html! {

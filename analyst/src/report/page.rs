@@ -25,7 +25,6 @@ pub(super) fn page(material: &Material<'_>) -> String {
     let reliable = html! {
         (run_section::tiles(material))
         (posterior::diagnostics(material))
-        h3 { "The draws" }
         (plots::section(material))
     };
     let end = [

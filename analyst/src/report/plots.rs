@@ -52,13 +52,13 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         }
     };
     if Verdict::of(material.result).is_usable() {
-        return plots;
+        return html! { h3 { "The draws" } (plots) };
     }
     let warned = html! {
         (notice(Tone::Warning, "These draws are not a usable posterior", &html! { p { "They are shown to help find the cause: see above why they are not reliable." } }, false))
         (plots)
     };
-    folded("Look anyway", &warned)
+    folded("Look at the draws anyway", &warned)
 }
 
 /// Returns the parameters to plot, those with the fewest effective draws first.

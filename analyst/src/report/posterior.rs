@@ -8,7 +8,7 @@ use conclave_pages::object::{rows, text};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::precision::{of_row, rough};
 use conclave_pages::table::{Cell, Column, Table, inline};
-use conclave_pages::text::{number, percent, plain, thousandths, whole};
+use conclave_pages::text::{effective, number, percent, plain, thousandths, whole};
 use conclave_pages::verdict::{Verdict, other_warnings};
 use conclave_pages::{released, run};
 use maud::{Markup, html};
@@ -143,8 +143,8 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
         ("parameter", &|row| Cell::name(text(row, "name"))),
         ("verdict", &verdict),
         ("R-hat", &|row| Cell::figure(&row["rhat"], thousandths)),
-        ("ESS bulk", &|row| Cell::figure(&row["ess_bulk"], whole)),
-        ("ESS tail", &|row| Cell::figure(&row["ess_tail"], whole)),
+        ("ESS bulk", &|row| Cell::figure(&row["ess_bulk"], effective)),
+        ("ESS tail", &|row| Cell::figure(&row["ess_tail"], effective)),
         ("MCSE / sd", &|row| Cell::number(share(row))),
     ];
     html! {
@@ -154,10 +154,13 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
             (folded(&format!("The figures of {} more parameters", posterior.len() - first), &more))
         }
         p.note {
-            "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (origin)
-            ", Monte Carlo error of the mean at most " (percent(wanted.error_share())) " of the posterior sd. Rank-normalised split R-hat, effective sample "
-            "sizes and Monte Carlo errors are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021). The largest share of "
-            "a Monte Carlo error in a posterior sd is " (inline(&material.result["mcse_to_sd"], rough)) "."
+            @if released::is_adequate(material.result) {
+                "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (origin)
+                ", Monte Carlo error of the mean at most " (percent(wanted.error_share())) " of the posterior sd. The largest share of a Monte Carlo "
+                "error in a posterior sd is " (inline(&material.result["mcse_to_sd"], rough)) "."
+            } @else { "The checks under “Result” decide, and at least one of them failed: these figures are of the draws alone." }
+            " Rank-normalised split R-hat, effective sample sizes and Monte Carlo errors are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner "
+            "(2021)."
         }
         @if chains == 1 { p { "One chain can’t be compared with others: R-hat carries no information here." } }
         p { "These figures can’t detect everything: chains that have all missed the same mode agree with each other." }

@@ -57,7 +57,8 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
 fn bar(index: usize, party: &Value) -> Markup {
     let figure = |key: &str| party[key].as_f64().unwrap_or(f64::NAN);
     let (spent, limit) = (figure("epsilon_spent"), figure("epsilon_budget"));
-    budget(&Budget { id: &format!("budget-{index}"), party: text(party, "name"), spent, projected: None, limit })
+    let (id, party) = (format!("budget-{index}"), text(party, "name"));
+    budget(&Budget { id: &id, party, spent, projected: None, limit, has_ended: true })
 }
 
 fn spending(parties: &[Value]) -> Table {

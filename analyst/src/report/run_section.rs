@@ -4,7 +4,9 @@ use conclave_common::epsilon;
 use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Radius, Warmup};
 use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::table::{facts, inline};
-use conclave_pages::text::{as_written as plain, duration, name, percent, plain as line, thousands, thousandths, whole};
+use conclave_pages::text::{
+    as_written as plain, duration, effective, name, percent, plain as line, thousands, thousandths, whole,
+};
 use conclave_pages::{document, released, run};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -32,7 +34,7 @@ pub(super) fn tiles(material: &Material<'_>) -> Markup {
             (tile("chains × draws", &draws))
             (tile("ended by", &html! { (ended_by(text(result, "stopped_by"))) }))
             (tile("largest R-hat", &inline(&worst, thousandths)))
-            (tile("smallest ESS", &inline(&least, whole)))
+            (tile("smallest ESS", &inline(&least, effective)))
             @if !released::is_from_releases(result) { (tile("accepted", &inline(&result["acceptance_rate"], percent))) }
             (tile("epsilon spent, at most", &html! { (inline(&greatest, epsilon::spent)) " of " (plain(material.spec.privacy.budget.epsilon)) }))
         }

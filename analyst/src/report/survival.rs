@@ -28,7 +28,7 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
         } @else {
             p {
                 "The probability to survive a time, by the posterior of the hazards: of the baseline, and where one level or binary predictor differs "
-                "from it. The hazard is constant between the cuts, so the curves fall smoothly."
+                "from it. The hazard is constant between the cuts and changes there, so a curve may bend at a cut."
             }
         }
         (curves("survival-curves", "Survival", &unit, &drawn))

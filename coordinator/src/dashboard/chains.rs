@@ -4,17 +4,18 @@ use conclave_common::job::RHAT;
 use conclave_pages::plot::{self, Densities, Traces};
 use conclave_pages::precision::by_sd;
 use conclave_pages::table::{Cell, Table};
-use conclave_pages::text::{name, percent, thousands, thousandths};
+use conclave_pages::text::{effective, name, percent, thousands, thousandths};
 use maud::{Markup, html};
 
 use crate::live::{Live, ParameterView, View};
+use crate::status::Status;
 
 pub(super) const PARAMETERS: usize = 8;
 /// Label of the parameters' scale.
 const SCALE: &str = "scale of the priors";
 
-/// Renders a job's chains for [`PARAMETERS`] parameters, starting with parameter `from`.
-pub(super) fn draw(live: &Live, names: &[String], from: usize, job: &str) -> Markup {
+/// Renders the chains of the job of this status for [`PARAMETERS`] parameters, starting with parameter `from`.
+pub(super) fn draw(live: &Live, names: &[String], from: usize, status: &Status) -> Markup {
     let Some(view) = live.view(from..from + PARAMETERS) else {
         return html! { h2 { "Chains" } p { "No draws." } };
     };
@@ -22,9 +23,9 @@ pub(super) fn draw(live: &Live, names: &[String], from: usize, job: &str) -> Mar
     html! {
         h2 { "Chains" }
         @if view.warmup { p { "These are warm-up draws: they are not kept, and the plots restart after the warm-up." } }
-        (acceptance(&view))
+        @if !status.never_rejects { (acceptance(&view)) }
         (diagnostics(shown(), &view))
-        @if names.len() > PARAMETERS { (pages(names.len(), from, job)) }
+        @if names.len() > PARAMETERS { (pages(names.len(), from, &status.id)) }
         @for (index, (parameter, of)) in shown().enumerate() {
             h3 { (name(parameter)) }
             (plots(index, parameter, of, view.warmup))
@@ -52,8 +53,8 @@ fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>,
             ("mean", &|(_, of)| Cell::number(if of.mean.is_finite() { by_sd(of.mean, of.sd) } else { "-".to_owned() })),
             ("sd", &|(_, of)| Cell::number(if of.sd.is_finite() { by_sd(of.sd, of.sd) } else { "-".to_owned() })),
             ("R-hat", &|(_, of)| judged(of.rhat)),
-            ("ESS (bulk)", &|(_, of)| figure(of.ess_bulk, |x| thousands(x as u64))),
-            ("ESS (tail)", &|(_, of)| figure(of.ess_tail, |x| thousands(x as u64))),
+            ("ESS bulk", &|(_, of)| figure(of.ess_bulk, effective)),
+            ("ESS tail", &|(_, of)| figure(of.ess_tail, effective)),
         ],
     );
     html! {

@@ -58,7 +58,7 @@ struct Row {
     state: String,
     grade: Option<Grade>,
     draws: (u64, u64),
-    acceptance: f64,
+    acceptance: Option<f64>,
     spent: Option<f64>,
     submitted: i64,
 }
@@ -71,7 +71,7 @@ fn row(status: &Status) -> Row {
         state: status.state_words(),
         grade: status.grade,
         draws: (status.draws, status.draws_asked),
-        acceptance: status.acceptance_rate,
+        acceptance: status.acceptance(),
         spent: status.parties.iter().map(|party| party.epsilon_spent).reduce(f64::max),
         submitted: status.submitted_ms,
     }
@@ -84,11 +84,11 @@ struct Parts {
 }
 
 fn parts(dashboard: &Dashboard, filter: &JobFilter, from: usize) -> Parts {
-    let mut counts = JobState::ALL.map(|state| (state, 0_u64));
+    let mut counts = Counts::default();
     let (mut all, mut undecided, mut waiting) = (0_usize, 0_usize, Vec::new());
     dashboard.job_registry.for_each(filter, |status| {
         all += 1;
-        counts.iter_mut().filter(|(state, _)| *state == status.state).for_each(|(_, count)| *count += 1);
+        counts.add(status);
         undecided += usize::from(!status.awaiting_consent.is_empty() && !status.state.has_ended());
         if !status.waiting_for.is_empty() && waiting.len() < MOST {
             let decides = status.waits_for_consent();
@@ -157,9 +157,39 @@ fn waiting_part(waiting: &[Waiting]) -> Markup {
     }
 }
 
-fn counts_part(counts: &[(JobState, u64)], attached: Option<&[String]>) -> Markup {
+/// The number of jobs in each state; of those that have finished, the number without a usable answer.
+#[derive(Default)]
+struct Counts {
+    states: [u64; JobState::ALL.len()],
+    unusable: u64,
+}
+
+impl Counts {
+    fn add(&mut self, status: &Status) {
+        let is_unusable = status.grade.is_none_or(|grade| grade <= Grade::NotUsable);
+        self.unusable += u64::from(status.state == JobState::Finished && is_unusable);
+        JobState::ALL
+            .iter()
+            .zip(&mut self.states)
+            .filter(|(state, _)| **state == status.state)
+            .for_each(|(_, count)| *count += 1);
+    }
+
+    /// Returns the counts that are not zero, with their words.
+    fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let one = |(state, count): (&JobState, u64)| match state {
+            JobState::Finished => {
+                [("finished, with a usable answer", count - self.unusable), ("finished, without a usable answer", self.unusable)]
+            }
+            other => [(other.as_str(), count), ("", 0)],
+        };
+        JobState::ALL.iter().zip(self.states).flat_map(one).filter(|(_, count)| *count > 0)
+    }
+}
+
+fn counts_part(counts: &Counts, attached: Option<&[String]>) -> Markup {
     html! {
-        dl.tiles { @for (state, count) in counts.iter().filter(|(_, count)| *count > 0) { div { dt { (state.as_str()) } dd { (thousands(*count)) } } } }
+        dl.tiles { @for (words, count) in counts.named() { div { dt { (words) } dd { (thousands(count)) } } } }
         @if let Some(attached) = attached {
             p.note { "Parties attached: " @if attached.is_empty() { "none" } @else { (plain(attached)) } }
         }
@@ -180,7 +210,7 @@ fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup 
         let (done, asked) = row.draws;
         site::progress(done, asked, &format!("{} of {}", thousands(done), thousands(asked)))
     };
-    let accepted = |row: &Row| if row.draws.0 > 0 { percent(row.acceptance) } else { "-".to_owned() };
+    let accepted = |row: &Row| row.acceptance.map_or_else(|| "-".to_owned(), percent);
     let length = shortest(&rows.iter().map(|row| &*row.id).collect::<Vec<_>>());
     let columns: [Column<'_, Row>; 8] = [
         ("job", &|row| Cell::markup(html! { a href={ "/jobs/" (row.id) } { (name(&row.name)) } " " (short(&row.id, length)) })),
@@ -200,5 +230,26 @@ fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup 
             @if from > 0 { a href={ "/?from=" (from.saturating_sub(MOST)) } { "Later jobs" } " " }
             @if first > 0 { a href={ "/?from=" (all - first) } { "Earlier jobs" } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Jobs without a usable answer are not among those that have finished with one, and a job that releases once accepts nothing.
+    #[test]
+    fn the_list_tells_answers_from_ends_without_one() {
+        let job = |grade| Status { state: JobState::Finished, grade, draws: 9, acceptance_rate: 0.84, ..Status::default() };
+        let mut counts = Counts::default();
+        for grade in [Some(Grade::FitToPublish), Some(Grade::Preliminary), Some(Grade::NotUsable), Some(Grade::NoAnswer), None] {
+            counts.add(&job(grade));
+        }
+        counts.add(&Status { state: JobState::Failed, ..Status::default() });
+        let named: Vec<_> = counts.named().collect();
+        let expected = [("finished, with a usable answer", 2), ("finished, without a usable answer", 3), ("failed", 1)];
+        assert_eq!(named, expected);
+        let listed = |status: &Status| jobs_part(&[row(status)], (0, 0, 1)).into_string().contains("84%");
+        assert!(listed(&job(None)) && !listed(&Status { never_rejects: true, ..job(None) }));
     }
 }

@@ -8,7 +8,7 @@ use super::chain::Chain;
 use super::job::Job;
 use super::run::{Driver, Wake};
 use crate::clock::Timestamp;
-use crate::status::{PartyStatus, State, Status};
+use crate::status::{PartyStatus, State, Status, never_rejects};
 
 /// Minimum time between two statuses while only numbers change.
 const PUBLISH: Duration = Duration::from_millis(200);
@@ -129,6 +129,7 @@ pub(crate) fn queued_status(job: &Job) -> Status {
         analyst: job.analyst.clone(),
         chains: spec.sampler.chains,
         draws_asked: spec.draws_asked(),
+        never_rejects: never_rejects(spec),
         parties: spec.parties.iter().map(party).collect(),
         submitted_ms: job.submitted_ms,
         ..Status::default()

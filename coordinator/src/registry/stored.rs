@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::jobs::JobRegistry;
 use super::view::Entry;
 use crate::driver::Job;
-use crate::status::{PartyStatus, State, Status, grade_of};
+use crate::status::{PartyStatus, State, Status, grade_of, never_rejects};
 use crate::store::JobRow;
 
 impl JobRegistry {
@@ -100,6 +100,7 @@ fn restored_status(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) ->
         draws: row.run.draws,
         draws_asked: spec.map(|s| s.draws_asked()).unwrap_or_default(),
         acceptance_rate: row.run.acceptance_rate,
+        never_rejects: spec.is_some_and(never_rejects),
         seconds: row.run.seconds,
         fault: row.run.fault.or_else(|| ended.is_none().then(unfit)),
         state: ended.unwrap_or(State::Failed),

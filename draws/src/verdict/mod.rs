@@ -72,6 +72,9 @@ pub(crate) fn checked(outcome: &Outcome, rows: &[(&str, Summary)]) -> Adequacy {
     adequacy
 }
 
+/// The words before a warning on the draws themselves, which is a reason against their publication.
+const ON_DRAWS: &str = "a warning on the draws: ";
+
 /// Returns the limits of a preliminary answer.
 fn looser(spec: &JobSpec) -> Wanted {
     spec.sampler.until.map_or(Wanted::PRELIMINARY, |_| spec.sampler.wanted().or_preliminary())
@@ -110,8 +113,11 @@ fn chains(run: &Ended<'_>) -> (Grade, Vec<String>) {
     if run.is_untested() {
         add(Grade::Preliminary, "its steps were never tested, so the draws have a bias that no diagnostic shows".to_owned());
     }
-    if run.outcome.stopped_by != StoppedBy::Futility && !run.outcome.warnings.is_empty() {
-        add(Grade::Preliminary, "the run has a warning on the draws themselves".to_owned());
+    if run.outcome.stopped_by != StoppedBy::Futility {
+        run.outcome
+            .warnings
+            .iter()
+            .for_each(|warning| add(Grade::Preliminary, format!("{ON_DRAWS}{}", warning.trim_end_matches('.'))));
     }
     (grade, reasons)
 }

@@ -64,13 +64,25 @@ fn extension(run: &Ended<'_>) -> Option<String> {
         true => 1.0,
         false => (run.draws as f64 / run.outcome.iterations.max(1) as f64).min(1.0),
     };
-    let epsilon = gaussian_dp::epsilon((spent * kept * factor).sqrt(), run.spec.privacy.budget.delta);
+    let epsilon = two_digits_up(gaussian_dp::epsilon((spent * kept * factor).sqrt(), run.spec.privacy.budget.delta));
     Some(format!(
-        "`conclave extend {} --draws {draws} --epsilon {}` continues the chains: at this run's cost per draw its own draws would meet the \
-         limits",
+        "`conclave extend {} --draws {draws} --epsilon {epsilon}` continues the chains: at this run's cost per draw its own draws would meet the \
+         limits{}",
         run.job,
-        two_digits_up(epsilon)
+        if_admitted(run.spec, epsilon)
     ))
+}
+
+/// Returns the condition under which a job may ask for this epsilon. The owners have admitted that of this job, and the coordinator does
+/// not know their limits beyond it; `conclave budget` asks them.
+fn if_admitted(spec: &JobSpec, epsilon: f64) -> String {
+    let admitted = spec.privacy.budget.epsilon;
+    match epsilon > admitted {
+        true => format!(
+            " (epsilon {epsilon} is more than the {admitted} of this job: `conclave budget` shows whether the owners admit it)"
+        ),
+        false => String::new(),
+    }
 }
 
 /// Suggests inference from noisy statistics for the same budget, where the planner expects an answer of it.
@@ -92,11 +104,12 @@ fn larger_release(spec: &JobSpec, records: &[u64]) -> Option<String> {
     let Expected { expected_error, epsilon_for_half, records_for_half, .. } = planner::expect(spec, records).ok().flatten()?;
     // A job that was expected to answer and does not has data unlike the best case, by a factor that is not known.
     (expected_error > 0.5 && epsilon_for_half.is_finite()).then(|| {
+        let epsilon = two_digits_up(epsilon_for_half);
         format!(
-            "in the best case epsilon {} at these records, or {} records at this epsilon, suffice; narrower bounds and fewer predictors \
-             need less",
-            two_digits_up(epsilon_for_half),
-            rounded_up(records_for_half)
+            "in the best case epsilon {epsilon} at these records, or {} records at this epsilon, suffice; narrower bounds and fewer predictors \
+             need less{}",
+            rounded_up(records_for_half),
+            if_admitted(spec, epsilon)
         )
     })
 }

@@ -104,6 +104,10 @@ fn the_next_step_has_the_cost_of_this_run() {
     // 400 / 100 with 20% to spare: 4,800 draws at 4.8 times the mu^2, so at mu 1.095: epsilon 5.42, rounded up.
     let remedy = judged(&spec, &outcome, 1.0, 100.0).remedy.unwrap();
     assert!(remedy.starts_with("`conclave extend 4f --draws 4800 --epsilon 5.5`"), "{remedy}");
+    // The owners have admitted this job's epsilon of 3, and may refuse a larger one.
+    assert!(remedy.contains("(epsilon 5.5 is more than the 3 of this job: `conclave budget` shows whether"), "{remedy}");
+    let less = judged(&spec, &outcome, 1.0, 350.0).remedy.unwrap();
+    assert!(less.contains("--epsilon 2.") && !less.contains("conclave budget"), "{less}");
     // Twenty effective draws are too few to extrapolate 200-fold from.
     assert_eq!(judged(&spec, &outcome, 1.0, 2.0).remedy, None);
     assert_eq!(judged(&spec, &outcome, 1.0, 500.0).remedy, None);
@@ -116,7 +120,10 @@ fn the_next_step_has_the_cost_of_this_run() {
 fn what_the_draws_do_not_show_lowers_the_grade() {
     let spec = spec("penalty", "chains = 4\ndraws = 1000");
     let warned = outcome(StoppedBy::Draws, None, &["the clip cuts 3% of the ratios"]);
-    assert_eq!(judged(&spec, &warned, 1.0, 900.0).grade, Grade::Preliminary);
+    let verdict = judged(&spec, &warned, 1.0, 900.0);
+    // The reason names the warning.
+    assert_eq!(verdict.reasons, ["a warning on the draws: the clip cuts 3% of the ratios"]);
+    assert_eq!(verdict.grade, Grade::Preliminary);
     let clipped = outcome(StoppedBy::Clip, None, &[]);
     let verdict = judged(&spec, &clipped, 1.0, 900.0);
     assert!(verdict.grade == Grade::NotUsable && verdict.reasons[0].contains("another posterior"), "{verdict:?}");

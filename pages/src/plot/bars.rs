@@ -25,6 +25,8 @@ pub struct Budget<'a> {
     pub projected: Option<f64>,
     /// The total budget, above 0.
     pub limit: f64,
+    /// True if the job has ended, and so spends no more.
+    pub has_ended: bool,
 }
 
 /// Draws a budget as a bar of the spent, projected and remaining parts, with its numbers as text.
@@ -34,14 +36,7 @@ pub fn budget(of: &Budget<'_>) -> Markup {
     let share = |x: f64| Axis::between(0.0, of.limit).share(x).unwrap_or(0.0);
     let spent = share(of.spent);
     let projected = of.projected.filter(|p| p.is_finite()).map_or(spent, |p| share(p).max(spent));
-    let remaining = (of.limit - of.spent).max(0.0);
-    let words = format!("epsilon {} of {} spent ({})", epsilon::spent(of.spent), of.limit, share_of(of.spent / of.limit));
-    let rest = match of.projected.filter(|p| p.is_finite() && projected > spent) {
-        Some(p) => format!("{} remaining; {} expected at the end", epsilon::room(remaining), epsilon::spent(p)),
-        // A budget is rarely used to the last digit.
-        None if remaining > 0.0 && remaining < NOTHING * of.limit => "as good as nothing remaining".to_owned(),
-        None => format!("{} remaining", epsilon::room(remaining)),
-    };
+    let (words, rest) = (spending(of), rest(of, projected > spent));
     let whole = |x: f64| super::figure::at(300.0 * x);
     let content = html! {
         rect class="bar-left" width="300" height="14" rx="2" {}
@@ -54,6 +49,35 @@ pub fn budget(of: &Budget<'_>) -> Markup {
             (picture(of.id, "bar", (300.0, 14.0), (&format!("Privacy budget of {party}"), &format!("{words}; {rest}.")), &content))
             p.words { (words) "; " (rest) }
         }
+    }
+}
+
+/// Returns true if the rest of a budget buys no release: a budget is rarely used to the last digit.
+fn is_used_up(of: &Budget<'_>) -> bool {
+    let shown: f64 = epsilon::spent(of.spent).parse().unwrap_or(of.spent);
+    of.limit - of.spent < NOTHING * of.limit || shown >= of.limit
+}
+
+/// States the spent part. A budget that is used up has no percentage, which would be below 100% of the shown figure.
+fn spending(of: &Budget<'_>) -> String {
+    let (spent, limit) = (epsilon::spent(of.spent), of.limit);
+    match of.spent {
+        0.0 if of.has_ended => format!("nothing spent of epsilon {limit}"),
+        _ if is_used_up(of) => format!("epsilon {spent} of {limit} spent"),
+        _ => format!("epsilon {spent} of {limit} spent ({})", share_of(of.spent / limit)),
+    }
+}
+
+/// States the rest, which a job that has ended can no longer spend. `grows` is true if the bar has a projected part.
+fn rest(of: &Budget<'_>, grows: bool) -> String {
+    let remaining = epsilon::room((of.limit - of.spent).max(0.0));
+    match of.projected.filter(|p| p.is_finite() && grows) {
+        _ if of.has_ended && of.spent == 0.0 => "the job has ended".to_owned(),
+        _ if of.has_ended && is_used_up(of) => "nothing usable was left".to_owned(),
+        _ if of.has_ended => format!("the job has ended, and {remaining} was never spent"),
+        Some(p) => format!("{remaining} remaining; {} expected at the end", epsilon::spent(p)),
+        None if is_used_up(of) => "nothing usable remains".to_owned(),
+        None => format!("{remaining} remaining"),
     }
 }
 
@@ -123,17 +147,32 @@ mod tests {
 
     #[test]
     fn a_bar_states_its_numbers() {
-        let text = budget(&Budget { id: "b", party: "<b>", spent: 1.5, projected: Some(2.25), limit: 3.0 }).into_string();
+        let of = |spent: f64, projected: Option<f64>, has_ended: bool| {
+            budget(&Budget { id: "b", party: "<b>", spent, projected, limit: 3.0, has_ended }).into_string()
+        };
+        let text = of(1.5, Some(2.25), false);
         for part in
             ["epsilon 1.50 of 3 spent (50.0%)", "1.50 remaining; 2.25 expected at the end", "width=\"150\"", "width=\"225\""]
         {
             assert!(text.contains(part), "{part} in {text}");
         }
-        let used = budget(&Budget { id: "b", party: "a", spent: 2.999_9, projected: None, limit: 3.0 }).into_string();
-        assert!(used.contains("epsilon 3.00 of 3 spent (99.9%); as good as nothing remaining"), "{used}");
+        // No percentage below 100 stands beside a figure that equals the limit.
+        for spent in [2.999_9, 2.996, 3.0] {
+            let used = of(spent, None, false);
+            assert!(used.contains("epsilon 3.00 of 3 spent; nothing usable remains") && !used.contains('%'), "{used}");
+        }
+        // Nothing remains for a job that has ended.
+        for (spent, words) in [
+            (0.0, "nothing spent of epsilon 3; the job has ended"),
+            (1.5, "epsilon 1.50 of 3 spent (50.0%); the job has ended, and 1.50 was never spent"),
+            (2.999_9, "epsilon 3.00 of 3 spent; nothing usable was left"),
+        ] {
+            let ended = of(spent, None, true);
+            assert!(ended.contains(words) && !ended.contains("remain"), "{words} in {ended}");
+        }
         assert!(!text.contains("<b><b>") && text.contains("&lt;b&gt;"));
         for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
-            let text = budget(&Budget { id: "b", party: "a", spent: odd, projected: Some(odd), limit: 3.0 }).into_string();
+            let text = of(odd, Some(odd), false);
             assert!(!text.contains("width=\"NaN") && !text.contains("width=\"-"), "{text}");
         }
     }

@@ -4,7 +4,7 @@ use conclave_common::text;
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::figure::{Field, Figure, SERIES, class_of, figure, left_out};
+use super::figure::{Field, Figure, SERIES, class_of, figure, left_out, samples};
 use super::path::Path;
 use crate::precision::by_width;
 use crate::table::{Cell, Column, Table};
@@ -65,8 +65,9 @@ pub fn curves(id: &str, title: &str, scale: &str, rows: &[Curve]) -> Markup {
         x: (&x, scale),
         y: (Some(&y), "probability"),
         layers,
-        legend: &legend,
-        note: html! {},
+        legend: &[],
+        // A single curve is named too.
+        note: html! { (samples(&legend, "line")) p.note { "Line: the posterior’s median. Band: from its 5% to its 95% quantile." } },
         numbers: Table::new("Quantiles by time", &all, &columns).html(),
     })
 }
@@ -103,6 +104,8 @@ mod tests {
             assert!(!text.contains("NaN") && !text.contains("<i>") && text.len() < 120_000, "{} {text}", text.len());
         }
         let text = curves("c", "Survival", "years", &[curve("a", falling)]).into_string();
-        assert_eq!(text.matches("class=\"line").count(), 1, "{text}");
+        // One line in the picture, and one in the legend, which names a single curve too.
+        assert_eq!(text.matches("class=\"line").count(), 2, "{text}");
+        assert!(text.contains("</svg> a</li>") && text.contains("Band: from its 5%"), "{text}");
     }
 }

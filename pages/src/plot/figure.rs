@@ -118,17 +118,21 @@ pub(super) fn left_out(drawn: usize, all: usize, items: &str) -> String {
     if all > drawn { format!(" The first {drawn} of {all} {items} are drawn.") } else { String::new() }
 }
 
-/// Builds the legend: each series' name beside a sample of its `line` or colour (`swatch`).
+/// Builds the legend: each series' name beside a sample of its `line` or colour (`swatch`). A single series needs none: the plot's title
+/// names it.
 pub(super) fn legend_of(names: &[String], sample: &str) -> Markup {
+    html! { @if names.len() > 1 { (samples(names, sample)) } }
+}
+
+/// Builds the list of the series' names, each beside its sample.
+pub(super) fn samples(names: &[String], sample: &str) -> Markup {
     html! {
-        @if names.len() > 1 {
-            ul.legend { @for (series, name) in names.iter().enumerate() {
-                li {
-                    svg viewBox="0 0 24 8" aria-hidden="true" { path class={ (sample) " " (class_of(series)) } d="M4 4h16" {} }
-                    " " (name)
-                }
-            } }
-        }
+        ul.legend { @for (series, name) in names.iter().enumerate() {
+            li {
+                svg viewBox="0 0 24 8" aria-hidden="true" { path class={ (sample) " " (class_of(series)) } d="M4 4h16" {} }
+                " " (name)
+            }
+        } }
     }
 }
 

@@ -24,12 +24,10 @@ const CAP: f64 = 6.0;
 pub struct NoisyInterval {
     /// The parameter.
     pub name: String,
-    /// The mean, which is the centre of the interval without noise; `NaN` if unknown.
+    /// The mean, toward which the interval without noise is shrunk; `NaN` if unknown.
     pub mean: f64,
     /// Both ends of the reported central 90% interval; `NaN` if unknown.
     pub ends: [f64; 2],
-    /// The sd without noise, if known.
-    pub sd_data: Option<f64>,
     /// The fraction of the variance due to the noise, if known.
     pub noise_share: Option<f64>,
 }
@@ -38,10 +36,12 @@ impl NoisyInterval {
     /// Half the length of a normal distribution's central 90% interval, in sds.
     pub const TO_90: f64 = 1.645;
 
-    /// Returns both ends of the interval without noise.
+    /// Returns both ends of the interval without noise: the reported one, shrunk toward the mean as the sd is. A law with heavy tails has a
+    /// large sd for its interval, so that the mean and a multiple of the sd without noise could reach beyond the reported ends.
     fn without_noise(&self) -> Option<[f64; 2]> {
-        let half = self.sd_data.map(|sd| Self::TO_90 * sd).filter(|half| half.is_finite() && self.mean.is_finite())?;
-        Some([self.mean - half, self.mean + half])
+        let shrunk = self.noise_share.map(|share| (1.0 - share).sqrt()).filter(|shrunk| shrunk.is_finite())?;
+        let ends = self.ends.map(|end| self.mean + shrunk * (end - self.mean));
+        ends.iter().all(|end| end.is_finite()).then_some(ends)
     }
 
     /// Returns a value's distance from the mean in lengths of the sd that the reported interval has, on which all rows have one scale.
@@ -83,10 +83,9 @@ pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval
     let more = left_out(MAX_PARAMETERS, rows.len(), "parameters");
     let description = format!(
         "For each parameter, on the {scale}, the reported 90% interval, which includes the noise (a line with caps), and inside it the \
-         interval without noise, the mean ± {} times the sd without noise (a thick bar). All rows have one scale, posterior sds around the \
-         mean: bars of one length have one share of noise. The numbers below a line are its ends; the number at its end is the fraction of \
-         the variance due to the noise.{more}",
-        NoisyInterval::TO_90
+         interval without noise (a thick bar): the reported one, shrunk toward the mean as the sd is without the noise. All rows have one scale, \
+         posterior sds around the mean: bars of one length have one share of noise. The numbers below a line are its ends; the number at its end \
+         is the fraction of the variance due to the noise, “unknown” where the releases do not determine it.{more}"
     );
     let axis = Axis::around(drawn.iter().flat_map(NoisyInterval::drawn));
     let content = html! { @for (index, row) in drawn.iter().enumerate() { (drawn_row(row, index, (&field, &axis), &labels)) } };
@@ -139,14 +138,8 @@ fn numbers(rows: &[NoisyInterval]) -> Markup {
 mod tests {
     use super::*;
 
-    fn row(name: &str, ends: [f64; 2], sd_data: Option<f64>) -> NoisyInterval {
-        NoisyInterval {
-            name: name.to_owned(),
-            mean: 0.5 * (ends[0] + ends[1]),
-            ends,
-            sd_data,
-            noise_share: sd_data.map(|_| 0.76),
-        }
+    fn row(name: &str, ends: [f64; 2], noise_share: Option<f64>) -> NoisyInterval {
+        NoisyInterval { name: name.to_owned(), mean: 0.5 * (ends[0] + ends[1]), ends, noise_share }
     }
 
     /// Returns the horizontal ends of the first path of a class in the picture.
@@ -160,21 +153,33 @@ mod tests {
     #[test]
     fn the_inner_interval_has_the_length_without_noise() {
         // An sd of 1 with the noise and of 1/2 without: half the length around the same centre.
-        let text = noisy_intervals("n", "t", "scale of the priors", &[row("dose", [-1.645, 1.645], Some(0.5))]).into_string();
+        let text = noisy_intervals("n", "t", "scale of the priors", &[row("dose", [-1.645, 1.645], Some(0.75))]).into_string();
         let ((a, b), (c, d)) =
             (reach(&text, "with-noise").unwrap_or_default(), reach(&text, "without-noise").unwrap_or_default());
         assert!(b > a && ((d - c) / (b - a) - 0.5).abs() < 0.01 && (a + b - c - d).abs() < 0.3, "{a} {b} {c} {d}");
         assert_eq!([0.0, 0.009, 0.01, 0.764].map(format_noise_share), ["0%", "<1%", "1%", "76%"]);
-        for part in ["noise 76%", ">76%<", "90% interval with noise", "<title id=\"n-title\">", "<desc id=\"n-desc\">"] {
+        for part in ["noise 75%", ">75%<", "90% interval with noise", "<title id=\"n-title\">", "<desc id=\"n-desc\">"] {
             assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    /// No interval without noise reaches beyond the reported one: of a law with heavy tails or a skewed one neither.
+    #[test]
+    fn the_inner_interval_is_within_the_reported_one() {
+        for mean in [-0.9, 0.0, 0.7] {
+            for share in [0.0, 1e-4, 0.3, 1.0] {
+                let skewed = NoisyInterval { mean, ..row("dose", [-1.0, 1.0], Some(share)) };
+                let [low, high] = skewed.without_noise().unwrap_or([f64::NAN; 2]);
+                assert!(low >= -1.0 && high <= 1.0 && low <= high, "{mean} {share}: {low} {high}");
+            }
         }
     }
 
     /// A parameter whose values are a thousand times as large has bars of the same length for the same share of noise.
     #[test]
     fn all_rows_have_one_scale() {
-        let wide = NoisyInterval { noise_share: Some(0.75), ..row("dose", [-1.645, 1.645], Some(0.5)) };
-        let large = row("cost", [4e3 - 2_000.0, 4e3 + 2_000.0], Some(1_000.0 / 1.645));
+        let wide = row("dose", [-1.645, 1.645], Some(0.75));
+        let large = row("cost", [4e3 - 2_000.0, 4e3 + 2_000.0], Some(0.75));
         let text = noisy_intervals("n", "t", "s", &[wide, large]).into_string();
         let picture = text.split("</svg>").next().unwrap_or_default();
         let reached = |class: &str| -> Vec<(f64, f64)> {
@@ -192,10 +197,10 @@ mod tests {
     /// Shares below 5% need no picture, and one above it needs the picture of all.
     #[test]
     fn noise_that_is_small_everywhere_is_not_drawn() {
-        let small = NoisyInterval { noise_share: Some(0.049), ..row("dose", [0.0, 1.0], Some(0.29)) };
+        let small = row("dose", [0.0, 1.0], Some(0.049));
         let text = noisy_intervals("n", "Noise", "s", &[small.clone(), small.clone()]).into_string();
         assert!(!text.contains("<svg") && text.contains("less than 5%"), "{text}");
-        for more in [row("age", [0.0, 1.0], Some(0.2)), row("age", [0.0, 1.0], None)] {
+        for more in [row("age", [0.0, 1.0], Some(0.5)), row("age", [0.0, 1.0], None)] {
             assert!(noisy_intervals("n", "Noise", "s", &[small.clone(), more]).into_string().contains("<svg"));
         }
     }
@@ -209,8 +214,9 @@ mod tests {
         for rows in [
             vec![],
             vec![row("a", odd, Some(f64::NAN))],
-            vec![row("a", [0.0; 2], Some(0.0))],
-            vec![row("x", [1.0, 2.0], Some(0.1)); 900],
+            vec![row("a", [0.0; 2], Some(0.5))],
+            vec![row("x", [1.0, 2.0], Some(0.9)); 900],
+            vec![row("x", [1.0, 2.0], Some(1.5))],
         ] {
             let text = noisy_intervals("n", "t", "s", &rows).into_string();
             assert!(!text.contains("NaN") && text.matches("<path class=\"with-noise\"").count() <= MAX_PARAMETERS + 1, "{text}");

@@ -21,6 +21,9 @@ const GAP: f64 = 8.0;
 /// Room for the numbers at an axis, left of a panel and below it.
 const LEFT: f64 = 36.0;
 const BELOW: f64 = 18.0;
+/// Room right of the last panel's gap, and above the first panel: half a number reaches beyond its panel.
+const RIGHT: f64 = 14.0;
+const ABOVE: f64 = 8.0;
 /// Font size of a name.
 const NAME: f64 = 11.0;
 
@@ -48,7 +51,7 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
     }
     let across = (shown.len() - 1) as f64 * PANEL;
     let labels = Labels::new(shown.iter().map(|at| names[*at].as_str()), PANEL - GAP, NAME);
-    let size = (across + LEFT + labels.highest() + 4.0, across + BELOW + labels.highest() + 4.0);
+    let size = (across + LEFT + labels.highest() + RIGHT, across + BELOW + labels.highest() + ABOVE);
     let chains = draws[0].len().min(APART);
     let left_out = draws.len() - shown.len();
     let description = format!(
@@ -80,7 +83,7 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
 fn panel(of: &Pairs<'_>, (i, j): (usize, usize), (column, row): (usize, usize), labels: &Labels, correlation: f64) -> Markup {
     let margin = LEFT + labels.highest();
     let left = margin + column as f64 * PANEL;
-    let top = 4.0 + (row - 1) as f64 * PANEL;
+    let top = ABOVE + (row - 1) as f64 * PANEL;
     let side = PANEL - GAP;
     let axes = [i, j].map(|parameter| Axis::around(of.draws[parameter].iter().flat_map(|chain| chain.iter().copied())));
     let chains = of.draws[i].len().min(APART);
@@ -194,6 +197,7 @@ fn signed(r: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure::TICK;
     use super::*;
 
     fn text(draws: &[Vec<&[f64]>], name: &str) -> String {
@@ -207,6 +211,9 @@ mod tests {
         let down: Vec<f64> = line.iter().map(|x| 5.0 - 2.0 * x).collect();
         let page = text(&[vec![&line], vec![&down]], "a");
         assert!(page.contains("r = −1.00") && page.contains(">1</td>"), "{page}");
+        // The number at the top of an axis, which is about as high as its font, is within the picture.
+        let ticks = page.split("<text class=\"tick\"").skip(1).filter_map(|tick| tick.split(" y=\"").nth(1)?.split('"').next());
+        assert!(ticks.map(|y| y.parse::<f64>().unwrap_or(0.0)).all(|y| y >= TICK), "{page}");
         let noise: Vec<Vec<f64>> = (0..20).map(|k| (0..100).map(|i| f64::from((i * (k + 3) * 37) % 101)).collect()).collect();
         let mut draws: Vec<Vec<&[f64]>> = noise.iter().map(|x| vec![x.as_slice()]).collect();
         draws[7] = vec![&line];

@@ -22,7 +22,7 @@ pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
         return print("no job has been submitted to this party yet");
     }
     let length = shortest(&jobs.iter().map(|job| &*job.request.job).collect::<Vec<_>>());
-    let width = jobs.iter().map(|job| job.state().as_str().len()).max().unwrap_or(0);
+    let width = jobs.iter().map(|job| job.state_words().len()).max().unwrap_or(0);
     for job in &jobs {
         print(&one_line(&line(job, &config, (length, width))))?;
     }
@@ -51,7 +51,7 @@ fn line(job: &JobView, config: &PartyConfig, (length, width): (usize, usize)) ->
     format!(
         "{}  {:<width$}  {:?} of {}, submitted {}; {} numbers, epsilon {}{permit}{reason}",
         first(&request.job, length),
-        job.state().as_str(),
+        job.state_words(),
         job.name(),
         request.analyst,
         stored(&request.asked),

@@ -18,6 +18,9 @@ use conclave_vault::ledger::events::hex;
 use conclave_vault::ledger::{Ledger, LedgerError, Secret};
 use conclave_vault::secure::MaskKeys;
 
+/// Number of a release's integers that a line shows.
+const FIRST: usize = 3;
+
 #[derive(Debug, Args)]
 pub(super) struct LedgerArgs {
     #[command(flatten)]
@@ -98,7 +101,7 @@ fn line(r: &Listed) -> String {
         r.sigma,
         r.mu_squared,
         r.running_total,
-        r.shown()
+        r.shown(FIRST)
     )
 }
 

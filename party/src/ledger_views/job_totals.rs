@@ -16,6 +16,8 @@ pub(crate) struct JobRow {
     pub(crate) opened_ms: i64,
     /// Time when it was last closed or, for a masked job, ended by an unlock; `None` while it is open.
     pub(crate) closed_ms: Option<i64>,
+    /// The stated reason of that close; `None` for a job that is open or was ended by an unlock.
+    pub(crate) end: Option<String>,
     /// True if the owner has refreshed the data since it was entered: it is never charged again.
     pub(crate) is_refreshed: bool,
     pub(crate) cap: (String, String),
@@ -33,7 +35,7 @@ pub(crate) fn job_rows(connection: &Connection) -> Result<Vec<JobRow>, LedgerErr
     let mut select = connection.prepare(
         "SELECT j.seq, j.job, j.analyst, j.spec_digest, j.spec_toml, j.time_ms, iif(e.kind = 'close', e.time_ms, NULL), j.cap_epsilon,
                 j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge, t.slack, t.draws,
-                EXISTS (SELECT 1 FROM events r WHERE r.kind = 'refresh' AND r.seq > j.seq)
+                EXISTS (SELECT 1 FROM events r WHERE r.kind = 'refresh' AND r.seq > j.seq), iif(e.kind = 'close', e.body, NULL)
          FROM jobs j JOIN totals t ON t.job = j.seq
          LEFT JOIN events e ON e.seq = (SELECT max(seq) FROM events WHERE job = j.seq AND kind IN ('open', 'close'))
          ORDER BY j.seq",
@@ -56,9 +58,16 @@ pub(crate) fn job_rows(connection: &Connection) -> Result<Vec<JobRow>, LedgerErr
             slack: row.get(13)?,
             draws: row.get(14)?,
             is_refreshed: row.get(15)?,
+            end: row.get::<_, Option<String>>(16)?.and_then(|body| reason_of(&body)),
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the reason in the body of a close.
+fn reason_of(body: &str) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_str(body).ok()?;
+    body["reason"].as_str().map(str::to_owned)
 }
 
 /// Returns the masked jobs ended by an unlock, with its time: it deletes all mask keys, restored ones are not used, and no job

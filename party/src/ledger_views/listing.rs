@@ -64,15 +64,14 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// Formats the released integers, abbreviated to a few; `-` if there are none.
-    pub(crate) fn shown(&self) -> String {
-        const FIRST: usize = 3;
+    /// Formats the `first` of the released integers and the number of the others; `-` if there are none.
+    pub(crate) fn shown(&self, first: usize) -> String {
         match self.released.as_ref().map(Components::as_slice) {
             None => "-".to_owned(),
             Some(integers) => {
-                let first: Vec<String> = integers.iter().take(FIRST).map(i64::to_string).collect();
-                let more = integers.len().saturating_sub(FIRST);
-                if more == 0 { first.join(", ") } else { format!("{} and {more} more", first.join(", ")) }
+                let more = integers.len().saturating_sub(first);
+                let named: Vec<String> = integers.iter().take(first).map(i64::to_string).collect();
+                if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
             }
         }
     }

@@ -38,6 +38,10 @@ pub(crate) enum State {
     Closed,
 }
 
+/// The coordinator's words for a job that its analyst cancelled, and for one that ended regularly.
+const CANCELLED: &str = "cancelled";
+const FINISHED: [&str; 2] = ["finished", "done"];
+
 impl State {
     /// Returns the word for a reader; programs get the serialised one.
     pub(crate) fn as_str(self) -> &'static str {
@@ -95,6 +99,21 @@ impl JobView {
             (Standing::Approved, Some(totals)) if totals.closed.is_some() => State::Closed,
             (Standing::Approved, Some(_)) => State::Running,
         }
+    }
+
+    /// Returns the word of the state for a reader. A job that has ended is finished only if it did not end before.
+    pub(crate) fn state_words(&self) -> &'static str {
+        match self.totals.as_ref().and_then(|totals| totals.end.as_deref()).filter(|_| self.state() == State::Closed) {
+            Some(CANCELLED) => CANCELLED,
+            Some(reason) if !FINISHED.contains(&reason) => "ended early",
+            _ => self.state().as_str(),
+        }
+    }
+
+    /// Returns the stated reason for which a job ended early.
+    pub(crate) fn early_end(&self) -> Option<&str> {
+        let reason = self.totals.as_ref()?.end.as_deref()?;
+        (self.state() == State::Closed && reason != CANCELLED && !FINISHED.contains(&reason)).then_some(reason)
     }
 
     /// Returns true if the job uses the records or may do so.
@@ -243,13 +262,23 @@ mod tests {
             spec_toml: String::new(),
             opened: "2026-03-02".to_owned(),
             closed: Some("2026-03-03".to_owned()),
+            end: Some("finished".to_owned()),
             is_refreshed: false,
             queries: 1,
             spent: Spent::default(),
         };
         let of = |toml: &str, standing, totals: &JobTotals| JobView::of(request(toml, standing), std::slice::from_ref(totals));
         let finished = of(MEAN_TOML, Standing::Approved, &totals);
-        assert_eq!((finished.state(), finished.state().as_str()), (State::Closed, "finished"));
+        assert_eq!((finished.state(), finished.state_words(), finished.early_end()), (State::Closed, "finished", None));
+        // A job that was cancelled, or failed, is not said to be finished.
+        for (end, words, early) in
+            [("cancelled", "cancelled", None), ("policy: withdrawn", "ended early", Some("policy: withdrawn"))]
+        {
+            let ended = of(MEAN_TOML, Standing::Approved, &JobTotals { end: Some(end.to_owned()), ..totals.clone() });
+            assert_eq!((ended.state(), ended.state_words(), ended.early_end()), (State::Closed, words, early));
+            let revoked = of(MEAN_TOML, Standing::Revoked, &JobTotals { end: Some(end.to_owned()), ..totals.clone() });
+            assert_eq!((revoked.state_words(), revoked.early_end()), ("revoked", None));
+        }
         assert_eq!(serde_json::to_string(&finished.state()).unwrap(), "\"closed\"");
         assert!(finished.can_be_reopened() && finished.may_spend() && !finished.is_live());
         let refreshed = JobTotals { is_refreshed: true, ..totals.clone() };
@@ -261,7 +290,7 @@ mod tests {
         ] {
             assert!(!over.can_be_reopened() && !over.may_spend(), "{over:?}");
         }
-        let running = JobTotals { closed: None, ..totals };
+        let running = JobTotals { closed: None, end: None, ..totals };
         let expired = JobView { ended: Some(PermitError::Unreadable), ..of(MEAN_TOML, Standing::Approved, &running) };
         assert_eq!((expired.state(), expired.is_live()), (State::Expired, false));
     }

@@ -5,6 +5,7 @@ use std::iter;
 use conclave_common::job::JobSpec;
 use conclave_pages::document::{Block, Fact, fact};
 use conclave_pages::moment::stored;
+use conclave_pages::study::Study;
 
 use super::jobs::JobView;
 use super::odds::{Odds, right};
@@ -20,6 +21,7 @@ pub(crate) struct Summary {
     pub(crate) title: String,
     /// The time of the request, the signer's key, and the analyst's words on the study.
     pub(crate) request: Vec<Fact>,
+    pub(crate) analyst: String,
     /// The columns whose relation is studied, and the outcome.
     pub(crate) study: Study,
     /// The owners, as a clause.
@@ -32,42 +34,12 @@ pub(crate) struct Summary {
     pub(crate) scope: String,
     /// The reason for which the job has to wait for others, as a sentence.
     pub(crate) waits: Option<&'static str>,
+    /// True if the job uses the records or may do so: its cost is then still to come, at least in part.
+    pub(crate) is_live: bool,
+    /// The share of the budget that a job which has ended may spend if it is opened again, as a sentence.
+    reopened: Option<String>,
     /// The sentence on what no guarantee covers.
     pub(crate) not_protected: String,
-}
-
-/// The subject of a job.
-#[derive(Debug, Clone)]
-pub(crate) struct Study {
-    pub(crate) analyst: String,
-    pub(crate) predictors: Vec<String>,
-    pub(crate) outcome: String,
-    /// The model in the words of its field.
-    pub(crate) model: String,
-}
-
-impl Study {
-    fn new(analyst: &str, spec: &JobSpec) -> Self {
-        let outcome = spec.model.outcome();
-        let others = spec.model.columns().into_iter().filter(|name| *name != outcome);
-        Self {
-            analyst: analyst.to_owned(),
-            predictors: others.map(str::to_owned).collect(),
-            outcome: outcome.to_owned(),
-            model: spec.model.describe(),
-        }
-    }
-
-    /// States the subject as a clause without its full stop.
-    fn words(&self) -> String {
-        match self.predictors.split_last() {
-            None => format!("{} wants to know the {}", self.analyst, self.model),
-            Some((only, [])) => format!("{} wants to know how {only} goes with {}", self.analyst, self.outcome),
-            Some((last, rest)) => {
-                format!("{} wants to know how {} and {last} go with {}", self.analyst, rest.join(", "), self.outcome)
-            }
-        }
-    }
 }
 
 fn owners(parties: &[String], own: &str) -> String {
@@ -95,33 +67,59 @@ impl Summary {
         let spec = job.spec.as_ref()?;
         let is_open = report.open_jobs.iter().any(|open| open.job == job.request.job);
         let before = Scale::of_analyst(report, config, &job.request.analyst, &job.request.job);
+        let before = before.with_spent(job.spent().units);
+        let after = before.with_job(worst.more_mu_squared, is_open, &config.policy);
+        let reopened = after.job_percent().filter(|_| job.can_be_reopened() && worst.more_mu_squared > 0.0);
         // A job that has ended spends no more: its odds are those of its releases.
         let ended = WorstCase { more_mu_squared: 0.0, job_mu_squared: job.spent().mu_squared(), if_all_collude: None, ..*worst };
-        let worst = if job.may_spend() { worst } else { &ended };
-        let scale = if job.may_spend() { before.with_job(worst.more_mu_squared, is_open, &config.policy) } else { before };
+        let (worst, scale) = if job.is_live() { (worst, after) } else { (&ended, before) };
         let odds = Odds::new(spec, report, worst, is_open);
         let full = job.is_live() && !is_open && !config.policy.over_commit && before.lacks(worst.more_mu_squared);
         Some(Self {
             request: iter::once(fact("asked", stored(&job.request.asked))).chain(signed(job)).collect(),
             not_protected: not_protected(config.budget.unit),
             title: format!("{} asks to study {}", job.request.analyst, spec.model.outcome()),
-            study: Study::new(&job.request.analyst, spec),
+            analyst: job.request.analyst.clone(),
+            study: Study::new(spec),
             owners: owners(&spec.parties, &config.name),
             releases: releases(spec),
             scope: odds.scope(config.budget.unit, spec.parties.len()),
             waits: full.then_some("It does not fit beside the open jobs: once approved, it waits until others have ended."),
+            is_live: job.is_live(),
+            reopened: reopened.map(|share| format!("Should the coordinator open it again, it may spend at most {share} more.")),
             scale,
             odds,
         })
     }
 
+    /// Returns the heading of the job's part of the budget.
+    pub(crate) fn cost_heading(&self) -> &'static str {
+        if self.is_live { "What it costs" } else { "What it has cost" }
+    }
+
+    /// States the job's own spending, then the spending over all jobs. A job that has ended without a release has cost nothing.
+    pub(crate) fn in_epsilon(&self) -> String {
+        let own = match self.scale.spent_by_job() {
+            none if none.is_empty() && !self.is_live => "This job has spent nothing.".to_owned(),
+            words => words,
+        };
+        let parts = [own, self.reopened.clone().unwrap_or_default(), self.scale.in_epsilon()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns the summary as blocks of a document.
     pub(crate) fn blocks(&self) -> Vec<Block> {
-        let lead = format!("{}, {}. No record leaves. {}", self.study.words(), self.owners, self.releases);
+        let lead = format!(
+            "{} wants to know {}, {}. No record leaves. {}",
+            self.analyst,
+            self.study.words(),
+            self.owners,
+            self.releases
+        );
         let risk = |(situation, of_100): (&str, u32)| fact(situation, format!("{} of 100 guesses are right", right(of_100)));
         let mut blocks = vec![Block::Section(self.title.clone()), Block::Text(lead), Block::Facts(self.request.clone())];
         blocks.push(Block::Shares(self.scale.shares("job-cost")));
-        blocks.push(Block::Text(self.scale.in_epsilon()));
+        blocks.push(Block::Text(self.in_epsilon()));
         blocks.extend(self.waits.map(|words| Block::Text(words.to_owned())));
         blocks.push(Block::Heading("what one patient risks".to_owned()));
         blocks.push(Block::Facts(self.odds.situations().map(risk).to_vec()));

@@ -1,6 +1,6 @@
 //! The one scale of a data budget: shares of mu², which add up over jobs under Gaussian differential privacy.
 //!
-//! Every surface shows the same parts: spent, held by open jobs, this job, left. The stated room for one more job is computed by
+//! Every surface shows the same parts: spent, held by open jobs, this job, left. Those of one job's page set its own spending apart. The stated room for one more job is computed by
 //! [`askable`], by which the party admits jobs.
 
 use conclave_common::epsilon;
@@ -20,8 +20,10 @@ use super::figure::figure;
 pub(crate) struct Scale {
     whole: u64,
     spent: u64,
+    /// The part of `spent` that the job under consideration has spent.
+    own: u64,
     held: u64,
-    /// The part of one job under consideration; `None` where there is none.
+    /// The part that the job under consideration may still spend; `None` where there is none.
     job: Option<u64>,
     left: u64,
     open_jobs: usize,
@@ -81,7 +83,12 @@ impl Scale {
         let left = remaining - held;
         let free = if policy.over_commit { remaining } else { left };
         let (spent, room) = (units.whole - remaining, room(free, None, budget, policy));
-        Self { whole: units.whole, spent, held, job: None, left, open_jobs, analyst_left: None, room, budget: *budget }
+        Self { whole: units.whole, spent, own: 0, held, job: None, left, open_jobs, analyst_left: None, room, budget: *budget }
+    }
+
+    /// Sets apart the units of mu² that the job under consideration has spent.
+    pub(crate) fn with_spent(self, own: u64) -> Self {
+        Self { own: own.min(self.spent), ..self }
     }
 
     /// Sets apart the mu² that one job may still spend: a part of the held budget if the job is open, else of the rest. The room
@@ -127,6 +134,12 @@ impl Scale {
         }
     }
 
+    /// States what the job under consideration has spent; empty where it has spent nothing.
+    pub(crate) fn spent_by_job(&self) -> String {
+        let (epsilon, delta) = (self.epsilon(self.own), figure(self.budget.delta));
+        if self.own == 0 { String::new() } else { format!("This job has spent epsilon {epsilon} at delta {delta}.") }
+    }
+
     /// States the epsilon that belongs to the shares.
     pub(crate) fn in_epsilon(&self) -> String {
         let after = match self.job {
@@ -149,9 +162,14 @@ impl Scale {
             n => format!("held by {n} open jobs"),
         };
         let part = |fill, name: &str, units| Part { fill, name: name.to_owned(), units };
-        let mut parts = vec![part(Fill::Spent, "spent", self.spent)];
+        let (spent, more) = match self.own {
+            0 => ("spent", "this job, at most"),
+            _ => ("other jobs have spent", "this job may still spend, at most"),
+        };
+        let mut parts = vec![part(Fill::Spent, spent, self.spent - self.own)];
+        parts.extend((self.own > 0).then(|| part(Fill::Own, "this job has spent", self.own)));
         parts.extend((self.held > 0).then(|| part(Fill::Held, &held, self.held)));
-        parts.extend(self.job.map(|job| part(Fill::Planned, "this job, at most", job)));
+        parts.extend(self.job.map(|job| part(Fill::Planned, more, job)));
         parts.push(part(Fill::Left, "left", self.left));
         Shares { id, title: "The data's privacy budget".to_owned(), parts, caption: self.caption() }
     }

@@ -22,6 +22,8 @@ pub(crate) struct JobTotals {
     pub(crate) opened: String,
     /// Time when it was last closed or, for a masked job, ended by an unlock, UTC; `None` while it is open.
     pub(crate) closed: Option<String>,
+    /// The reason of its end, in the coordinator's words: `finished`, `cancelled`, or what failed.
+    pub(crate) end: Option<String>,
     /// True if the owner has refreshed the data since it was entered: it is never charged again.
     pub(crate) is_refreshed: bool,
     /// Queries charged.
@@ -89,6 +91,7 @@ pub(crate) fn job_totals(ledger: &Path) -> Result<Vec<JobTotals>, LedgerError> {
         spec_toml: row.spec_toml,
         opened: utc(row.opened_ms),
         closed: row.closed_ms.map(utc),
+        end: row.end,
         is_refreshed: row.is_refreshed,
         queries: row.queries,
     };

@@ -93,7 +93,8 @@ fn body(shown: &ShownJob, csrf: &str) -> Markup {
 /// States the decision on a job, its terms, and whether its end is permanent.
 fn decided(job: &JobView) -> Markup {
     html! {
-        p { "State: " b { (job.state().as_str()) } "."
+        p { "State: " b { (job.state_words()) } "."
+            @if let Some(reason) = job.early_end() { " The coordinator ended it: " (plain(reason.trim_end_matches('.'), REASON)) "." }
             @if let Some(decided) = &job.request.decided {
                 " It was " (decided.standing.as_str()) " by the " (decided.decider) " on " (stored(&decided.time))
                 @if decided.reason.is_empty() { "." } @else { ": " (plain(decided.reason.trim_end_matches('.'), REASON)) "." }

@@ -168,7 +168,7 @@ fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
                     html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } " " (short(&job.request.job, length)) },
                 )
             }),
-            ("state", &|job| Cell::text(job.state().as_str())),
+            ("state", &|job| Cell::text(job.state_words())),
             ("numbers", &|job| Cell::number(thousands(job.spent().draws))),
             ("epsilon spent", &|job| Cell::number(epsilon::spent(job.epsilon_spent(&config.budget)))),
             ("analyst", &|job| Cell::name(&job.request.analyst)),
@@ -196,7 +196,7 @@ fn last(ledger: &Ledger) -> Markup {
             ("noise sd", &|release| Cell::number(rough(release.sigma))),
             ("epsilon alone", &|release| Cell::number(epsilon::spent(alone(release)))),
             ("integers", &|release| Cell::number(thousands(release.integers as u64))),
-            ("released numbers", &|release| Cell::number(release.shown())),
+            ("released numbers", &|release| Cell::number(release.shown(1))),
         ],
     );
     html! {

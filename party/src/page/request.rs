@@ -7,18 +7,17 @@ use maud::{Markup, html};
 use crate::owner::Summary;
 use crate::owner::inquiries::{Inquiry, joined};
 use crate::owner::odds::right;
-use crate::owner::plain::Study;
 
 const SENTENCE: usize = 600;
 
 /// Renders the summary of a job; a waiting one is phrased as a request.
 pub(super) fn summary(summary: &Summary) -> Markup {
     html! {
-        p.ask { (study(&summary.study)) ", " (plain(&summary.owners, SENTENCE)) ". " b { "No record leaves." } " " (plain(&summary.releases, SENTENCE)) }
+        p.ask { b { (name(&summary.analyst)) } " wants to know " (summary.study.html()) ", " (plain(&summary.owners, SENTENCE)) ". " b { "No record leaves." } " " (plain(&summary.releases, SENTENCE)) }
         p.note { @for (i, (key, words)) in summary.request.iter().enumerate() { @if i > 0 { " · " } (capital(key.split(',').next().unwrap_or_default(), 0)) ": " (plain(words, SENTENCE)) } }
-        h2 { "What it costs" }
+        h2 { (summary.cost_heading()) }
         (summary.scale.shares("job-cost").html())
-        p.note { (plain(&summary.scale.in_epsilon(), SENTENCE)) @if let Some(waits) = summary.waits { " " (waits) } }
+        p.note { (plain(&summary.in_epsilon(), SENTENCE)) @if let Some(waits) = summary.waits { " " (waits) } }
         h2 { "What one patient risks" }
         dl.tiles.odds { @for (situation, of_100) in summary.odds.situations() { div { dt { (situation) } dd { (guesses(of_100)) } } } }
         p.note { (plain(&summary.scope, 2 * SENTENCE)) }
@@ -30,22 +29,6 @@ fn guesses(of_100: u32) -> Markup {
     let words = right(of_100);
     let (bound, number) = words.rsplit_once(' ').unwrap_or(("", &words));
     html! { @if !bound.is_empty() { small { (bound) } " " } span.whole { (number) " of 100" } }
-}
-
-fn study(study: &Study) -> Markup {
-    let Study { analyst, predictors, outcome, model } = study;
-    html! {
-        b { (name(analyst)) } " wants to know "
-        @match predictors.split_last() {
-            None => { "the " (plain(model, SENTENCE)) }
-            Some((last, rest)) => {
-                "how "
-                @for (i, column) in rest.iter().enumerate() { @if i > 0 { ", " } b { (name(column)) } }
-                @if !rest.is_empty() { " and " }
-                b { (name(last)) } " " @if rest.is_empty() { "goes" } @else { "go" } " with " b { (name(outcome)) }
-            }
-        }
-    }
 }
 
 /// Renders the findings about the records as points to raise with the analyst.

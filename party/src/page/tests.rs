@@ -173,6 +173,56 @@ async fn releases_are_counted_by_day_and_shown() {
     assert_eq!(rig.get("/audit.svg").await, (StatusCode::OK, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>".to_owned()));
 }
 
+/// The page of a job that has ended states what it has cost, and how it ended; what it may spend if it is opened again stands apart.
+#[tokio::test]
+async fn an_ended_job_has_a_cost_and_an_end() {
+    let rig = Fixture::new();
+    rig.submit_hostile_job();
+    let at = format!("/jobs/{JOB}");
+    assert_eq!(rig.post(&format!("{at}/approve"), &[]).await, StatusCode::SEE_OTHER);
+    let mut ledger = Ledger::open_kept(&rig.config.ledger_settings()).unwrap();
+    ledger.open_job(&entry("other", rig.config.budget)).unwrap();
+    ledger.charge("other", 0, &[key(0, 1, 1 << 22)]).unwrap();
+    ledger.close_job("other", "finished").unwrap();
+    ledger.open_job(&entry(JOB, rig.config.budget)).unwrap();
+    ledger.charge(JOB, 0, &[key(0, 1, 1 << 20), key(1, 2, 1 << 20)]).unwrap();
+    let running = rig.get(&at).await.1;
+    for there in [
+        "What it costs",
+        "this job has spent <b>",
+        "other jobs have spent <b>",
+        "may still spend, at most <b>",
+        "State: <b>running",
+    ] {
+        assert!(running.contains(there), "{there} in {running}");
+    }
+    ledger.close_job(JOB, "cancelled").unwrap();
+    let page = rig.get(&at).await.1;
+    for there in [
+        "State: <b>cancelled",
+        "What it has cost",
+        "this job has spent <b>",
+        "This job has spent epsilon ",
+        "Should the coordinator open it again, it may spend at most ",
+    ] {
+        assert!(page.contains(there), "{there} in {page}");
+    }
+    assert!(!page.contains("this job, at most") && !page.contains("may still spend"), "{page}");
+    ledger.open_job(&entry(JOB, rig.config.budget)).unwrap();
+    ledger.close_job(JOB, "internal: the <disk> is full").unwrap();
+    let page = rig.get(&at).await.1;
+    let words = "State: <b>ended early</b>. The coordinator ended it: internal: the &lt;disk&gt; is full.";
+    assert!(page.contains(words), "{page}");
+    tokio::time::sleep(FRESH).await;
+    assert!(rig.get("/").await.1.contains("ended early"));
+    let statement = rig.get(&format!("{at}/statement")).await.1;
+    let summary = statement.split("Particulars").next().unwrap_or_default();
+    assert!(
+        summary.contains("<dt>state</dt><dd>ended early: internal") && statement.contains("Sign a printed statement"),
+        "{statement}"
+    );
+}
+
 #[tokio::test]
 async fn the_owner_sees_what_an_answers_time_was_made_up_of() {
     let rig = Fixture::new();

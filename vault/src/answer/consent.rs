@@ -85,7 +85,7 @@ impl Answerer {
         let standing = store.ask_signed(request, &admitted.digest, signer).map_err(fault)?;
         if standing == Standing::Awaiting && admitted.is_automatic {
             let extended = admitted.spec.extends.as_ref().and_then(|job| store.request(job).ok());
-            let (permit, why) = (extended.and_then(|extended| extended.permit), "within the limits of [policy]");
+            let (permit, why) = (extended.and_then(|extended| extended.permit), "within the limits under [policy] in party.toml");
             store.decide_under(&request.job, Standing::Approved, Decider::Policy, why, permit.as_deref()).map_err(fault)?;
             return Ok(Standing::Approved);
         }

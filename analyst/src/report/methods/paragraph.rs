@@ -6,7 +6,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::schema::ColumnSpec;
 use conclave_pages::object::{rows, text};
 use conclave_pages::released;
-use conclave_pages::text::{as_written, plain, share, thousands};
+use conclave_pages::text::{as_written, effective, plain, share, thousands};
 use conclave_pages::verdict::{Grade, Verdict};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use crate::report::run_section;
 /// Maximum number of names in a list; a longer one is cut to a number.
 const NAMES: usize = 6;
 
-/// Writes the paragraph: model, priors, records, algorithm, privacy, diagnostics, software.
+/// Writes the paragraph on a usable answer: model, priors, records, algorithm, privacy, diagnostics, software.
 pub(super) fn paragraph(material: &Material<'_>) -> String {
     let Material { spec, result, source, status, .. } = *material;
     let parties = spec.parties.len();
@@ -37,12 +37,9 @@ pub(super) fn paragraph(material: &Material<'_>) -> String {
         warmup(material),
         releases(material),
     ];
-    sentences.push(match released::is_adequate(result) {
-        true => diagnostics(result),
-        false => "The run has no adequate answer: no interval of it should be published.".to_owned(),
-    });
+    sentences.push(diagnostics(result));
     let verdict = Verdict::of(result);
-    if !matches!(verdict.grade, Grade::FitToPublish | Grade::NoAnswer) {
+    if verdict.grade != Grade::FitToPublish {
         sentences.push(format!("By these diagnostics the answer is {}: {}.", verdict.grade.words(), verdict.reasons.join("; ")));
     }
     let version = env!("CARGO_PKG_VERSION");
@@ -120,10 +117,12 @@ fn noise(material: &Material<'_>) -> String {
     if !released::is_from_releases(result) {
         return first(1);
     }
-    let shares = rows(result, "posterior").iter().filter_map(|row| row["noise_share"].as_f64());
-    let most = shares.reduce(f64::max).map(|most| match most < 0.01 {
-        true => " It accounts for less than 1% of the variance of every parameter.".to_owned(),
-        false => format!(" It accounts for {} of the variance of a parameter at most.", share(most)),
+    let posterior = rows(result, "posterior");
+    let which =
+        if posterior.iter().any(|row| row.get("noise_share").is_some_and(Value::is_null)) { " whose share is known" } else { "" };
+    let most = posterior.iter().filter_map(|row| row["noise_share"].as_f64()).reduce(f64::max).map(|most| match most < 0.01 {
+        true => format!(" It accounts for less than 1% of the variance of every parameter{which}."),
+        false => format!(" It accounts for {} of the variance of a parameter{which} at most.", share(most)),
     });
     first(2) + &most.unwrap_or_default()
 }
@@ -183,9 +182,7 @@ fn diagnostics(result: &Value) -> String {
     let worst = figures("rhat").reduce(f64::max);
     let least = figures("ess_bulk").chain(figures("ess_tail")).reduce(f64::min);
     let rhat = worst.map(|rhat| format!("; split R-hat at most {rhat:.3}")).unwrap_or_default();
-    let ess = least
-        .map(|ess| format!("; effective sample sizes of at least {}", thousands(ess.floor().max(0.0) as u64)))
-        .unwrap_or_default();
+    let ess = least.map(|ess| format!("; effective sample sizes of at least {}", effective(ess))).unwrap_or_default();
     let ended = match text(result, "stopped_by") {
         "budget" => "; the run ended when a budget was spent",
         "cancelled" => "; the analyst ended the run early",

@@ -1,6 +1,6 @@
 //! The text to paste: right for every algorithm, and true of the run.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Run;
 
@@ -130,9 +130,31 @@ fn the_paragraph_has_the_run_s_own_figures() {
         pasted(&of, "methods-text").contains("reuse the releases of job 3e-9")
             && pasted(&of, "guarantee-text").contains("spent nothing")
     );
-    of.result["adequacy"] = json!({"adequate": false});
+    // A share of noise that is not known is not said to be small.
+    of.result["conditional_on"] = json!("noisy_release");
+    for (row, share) in of.result["posterior"].as_array_mut().unwrap().iter_mut().zip([json!(0.001), Value::Null]) {
+        row["noise_share"] = share;
+    }
     let text = pasted(&of, "methods-text");
-    assert!(text.contains("no adequate answer") && !text.contains("R-hat at most"), "{text}");
+    assert!(text.contains("less than 1% of the variance of every parameter whose share is known."), "{text}");
+}
+
+/// An answer that cannot be relied on has no text to paste, but its guarantee; and no limit of publication beside that of its failed check.
+#[test]
+fn an_answer_that_is_not_usable_has_no_text_to_paste() {
+    let mut of = run("noisy-statistics", "", LOGISTIC);
+    assert!(of.page().contains("Monte Carlo error of the mean at most"));
+    of.result["adequacy"] = json!({"adequate": false, "mcse_to_sd": {"value": 0.9, "limit": 0.4}, "reasons": ["too noisy"]});
+    let page = of.page();
+    assert!(!page.contains("id=\"methods-text\"") && page.contains("No methods text is offered"), "{page}");
+    assert!(page.contains("id=\"guarantee-text\"") && page.contains("Monte Carlo error of a mean, in posterior sds"), "{page}");
+    assert!(
+        !page.contains("Monte Carlo error of the mean at most") && page.contains("The checks under “Result” decide"),
+        "{page}"
+    );
+    let mut poor = run("penalty", "", LOGISTIC);
+    poor.result["verdict"] = json!({"grade": "not_usable", "reasons": ["R-hat of x is 1.4, above 1.01"]});
+    assert!(!poor.page().contains("id=\"methods-text\""));
 }
 
 /// The citation names the project and no person, and no DOI, since there is none.

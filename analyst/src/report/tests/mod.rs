@@ -211,11 +211,11 @@ fn every_number_is_that_of_the_summary() {
                     let decimals = shown.split_once('.').map_or(0, |(_, rest)| rest.len() as i32);
                     let (exact, shown) = (exact.parse::<f64>().unwrap(), shown.replace(',', "").parse::<f64>().unwrap());
                     let error = (exact - shown).abs();
-                    // A spent epsilon is rounded up, to two decimals.
+                    // A spent epsilon is rounded up, to two decimals, and an effective sample size down.
                     let is_spent = matches!(*key, "epsilon_spent" | "epsilon_zcdp");
                     let of_shown = match is_spent {
                         true => 10f64.powi(-decimals),
-                        false if key.starts_with("ess") => 0.5,
+                        false if key.starts_with("ess") => 1.0,
                         false => 0.51 * 10f64.powi(-decimals),
                     };
                     error <= of_shown && (decimals >= 3 || is_spent && decimals == 2 || exact >= 3.0 || exact == 1e-6)

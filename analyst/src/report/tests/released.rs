@@ -83,13 +83,16 @@ fn an_answer_that_is_not_usable_is_folded() {
     let (open, folded) = result.split_once("<summary>Look anyway</summary>").unwrap();
     assert!(!open.contains("<svg") && folded.contains("class=\"whisker\""), "{result}");
     assert!(folded.starts_with("<div class=\"notice beware\">") && !result.contains("Copy as"), "{folded}");
-    for anchor in ["posterior", "diagnostics"] {
+    for (anchor, words) in [("posterior", "Look anyway"), ("diagnostics", "Look at the draws anyway")] {
         let section = page.split(&format!("<h2 id=\"{anchor}\">")).nth(1).unwrap().split("</section>").next().unwrap();
-        assert!(section.contains("<summary>Look anyway</summary>"), "{anchor}: {section}");
+        assert!(section.contains(&format!("<summary>{words}</summary>")), "{anchor}: {section}");
     }
+    // A print has no heading of draws that it leaves out.
+    assert!(!page.contains("<h3>The draws</h3>"));
     assert!(page.contains("Next: request a larger epsilon"), "{}", &page[..page.len().min(9000)]);
     run.result["verdict"] = json!({"grade": "preliminary", "reasons": ["R-hat of x1 is 1.020, above 1.01"]});
-    assert!(!run.page().contains("Look anyway"));
+    let page = run.page();
+    assert!(!page.contains("anyway</summary>") && page.contains("<h3>The draws</h3>"));
 }
 
 #[test]

@@ -1,21 +1,17 @@
 //! The head of a job's page: what the job does or waits for, how far it is, and once it has ended the verdict on its answer.
 
-use conclave_common::job::JobSpec;
 use conclave_common::query::Phase;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::released;
 use conclave_pages::run;
 use conclave_pages::short_id::{SHORT, first};
-use conclave_pages::site;
-use conclave_pages::text::{duration, percent, plain, plain_name, thousands};
+use conclave_pages::text::plain;
 use conclave_pages::verdict::Verdict;
 use conclave_pages::waiting::{self, since};
-use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::super::shared::{SENTENCE, sentence_case, warnings};
-use super::super::watched_job::RunPace;
 use crate::clock::now_ms;
 use crate::status::{State, Status, phase_name};
 
@@ -27,7 +23,8 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
             (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
         (warnings(&elsewhere(&status.warnings, result)))
-        p class=[samples(status).then_some("heard")] { b { (sentence(status, result)) } }
+        // The notice above says what a job waits for.
+        @if status.waiting_for.is_empty() { p class=[samples(status).then_some("heard")] { b { (sentence(status, result)) } } }
         @if let Some(words) = next_step(status) { p { (words) } }
         @if status.state == State::Failed && result.is_none() {
             p { "What to do: correct what the reason names, or ask the owner whom it names, then submit the job again. The remedy and what was spent, to file or to print: " code title=(status.id) { "conclave report " (first(&status.id, SHORT)) " -o report.html" } "." }
@@ -74,7 +71,7 @@ fn waiting(status: &Status) -> Markup {
 }
 
 /// Returns true while the chains make the draws that are kept.
-fn samples(status: &Status) -> bool {
+pub(super) fn samples(status: &Status) -> bool {
     status.state == State::Running && status.phase == Some(Phase::Sampling)
 }
 
@@ -114,62 +111,9 @@ fn sentence(status: &Status, result: Option<&Value>) -> String {
     }
 }
 
-/// Renders the progress toward the rule that will end the job: its draws, its effective draws, or the budget of a party. `proposes` is
-/// false for a job whose draws are no proposals to the parties.
-pub(super) fn progress(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
-    let proposes = spec.is_none_or(|spec| spec.algorithm.proposes());
-    let rate = pace.draws_per_second.map(|rate| format!("{rate:.1}"));
-    html! {
-        @if matches!(status.state, State::Running | State::Paused) { (toward_the_end(status, pace, spec)) }
-        dl.tiles {
-            @if let Some(target) = pace.target { @let (done, wanted) = target.effective(); div { dt { "Effective draws" } dd { (thousands(done)) " of " (thousands(wanted)) } } }
-            @if status.draws_asked > 0 { div { dt { "Draws per chain" } dd { (thousands(status.draws)) " of " (thousands(status.draws_asked)) } } }
-            div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
-            div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
-            @if proposes { div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } } }
-            @if let Some(rate) = rate { div { dt { "Draws per chain and second" } dd { (rate) } } }
-        }
-        @if !status.state.has_ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
-    }
-}
-
-/// Renders what ends the run, how far it is and how long it takes, in one sentence with a bar.
-fn toward_the_end(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
-    let left =
-        pace.forecast.as_ref().map(|forecast| format!(", about {} left", duration(forecast.seconds_left))).unwrap_or_default();
-    let ends = pace.forecast.as_ref().and_then(|forecast| status.parties.get(forecast.ended_by?));
-    let limit =
-        spec.and_then(|spec| PrivacyFilter::new(&spec.privacy.budget).ok()).map(|filter| mu_squared(filter.limit_units()));
-    let counted = pace.target.map_or_else(
-        || format!("{} of {} draws per chain", thousands(status.draws), thousands(status.draws_asked)),
-        |target| target.words(),
-    );
-    let (done, all, words) = match ends.zip(limit) {
-        Some((party, limit)) => {
-            let share = (party.spent.mu_squared() / limit).clamp(0.0, 1.0);
-            let words = format!(
-                "{counted}; the budget at {} will end the run, {} of it is spent{left}",
-                plain_name(&party.name),
-                percent(share)
-            );
-            ((1e3 * share) as u64, 1000, words)
-        }
-        None => {
-            let (done, all) = pace.target.map_or((status.draws, status.draws_asked), |target| target.effective());
-            (done, all, format!("{counted}{left}"))
-        }
-    };
-    html! {
-        @if samples(status) { p { b { "Sampling, " (words) "." } } }
-        p { (site::progress(done, all, &words)) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conclave_pages::forecast::Forecast;
-    use conclave_pages::target::Target;
     use conclave_pages::verdict::Grade;
     use serde_json::json;
 
@@ -192,34 +136,6 @@ mod tests {
                 && page.contains("also waiting for a's decision"),
             "{page}"
         );
-    }
-
-    /// The head counts what ends the run: effective draws where the job states a target, and the budget where it ends the run first.
-    #[test]
-    fn a_running_job_counts_toward_the_rule_that_ends_it() {
-        let status = Status {
-            state: State::Running,
-            phase: Some(Phase::Sampling),
-            draws: 447,
-            draws_asked: 10_000,
-            parties: vec![crate::status::PartyStatus { name: "a".to_owned(), ..Default::default() }],
-            ..Status::default()
-        };
-        let target = Target { ess: 44.7, rhat: 1.02, ess_wanted: 50.0, rhat_wanted: 1.05 };
-        let forecast = |ended_by| Some(Forecast { seconds_left: 4.0, ended_by, mu_squared: vec![0.1] });
-        let pace = RunPace { target: Some(target), forecast: forecast(None), ..RunPace::default() };
-        let page = progress(&status, &pace, None).into_string();
-        assert!(page.contains("<b>Sampling, 44 of 50 effective draws, about 4 s left.</b>"), "{page}");
-        assert!(page.contains("value=\"44\" max=\"50\"") && page.contains("447 of 10,000"), "{page}");
-        let plain = progress(&status, &RunPace { target: None, ..pace.clone() }, None).into_string();
-        assert!(plain.contains("<b>Sampling, 447 of 10,000 draws per chain, about 4 s left.</b>"), "{plain}");
-        let spec = JobSpec::parse(
-            "name = \"m\"\nparties = [\"a\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\ny = { binary = true }\n[privacy]\n\
-             epsilon = 1.0\ndelta = 1e-6\n",
-        );
-        let page = progress(&status, &RunPace { forecast: forecast(Some(0)), ..pace }, spec.ok().as_ref()).into_string();
-        let words = "Sampling, 44 of 50 effective draws; the budget at a will end the run, 0% of it is spent, about 4 s left.";
-        assert!(page.contains(words) && page.contains("max=\"1000\""), "{page}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod head;
 mod page;
 mod parts;
+mod progress;
 mod result;
 mod times;
 

@@ -6,11 +6,13 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
+use conclave_common::job::JobSpec;
 use conclave_ops::web::events as event_stream;
 use conclave_ops::web::{self, Principal, Visitor};
 use conclave_pages::moment::utc;
 use conclave_pages::short_id::{SHORT, short};
 use conclave_pages::site::{self, Served};
+use conclave_pages::study::Study;
 use conclave_pages::text::{name, plain_name};
 use maud::html;
 
@@ -28,8 +30,10 @@ pub(in crate::dashboard) async fn page(
     let (parts, over) = parts(&dashboard, &shown, from, is_operator(&visitor)).await;
     let status = shown.status.borrow().clone();
     let title = plain_name(&status.name);
+    let study = JobSpec::parse(&shown.source).ok().map(|spec| Study::new(&spec));
     let body = html! {
         p.lead { "Job " (short(&status.id, SHORT)) ", submitted by " (name(&status.analyst)) " on " (utc(status.submitted_ms)) }
+        @if let Some(study) = study { p { "The research question: " (study.short()) ", over the records of " (parties(status.parties.len())) "." } }
         @for (id, content) in &parts { (site::part(id, *id == "state", content)) }
     };
     let events = format!("/jobs/{}/events?from={from}", status.id);
@@ -42,6 +46,10 @@ pub(in crate::dashboard) async fn page(
         events: (!over).then_some(&*events),
         body: &body,
     }))
+}
+
+fn parties(count: usize) -> String {
+    if count == 1 { "one party".to_owned() } else { format!("{count} parties together") }
 }
 
 pub(in crate::dashboard) async fn events(

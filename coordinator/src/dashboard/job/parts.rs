@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::super::chains::{PARAMETERS, draw};
 use super::super::shared::{Dashboard, Part, SENTENCE};
 use super::super::watched_job::RunPace;
-use super::{head, result, times};
+use super::{head, progress, result, times};
 use crate::live::{ReadRequest, ReadState};
 use crate::registry::JobView;
 use crate::status::Status;
@@ -40,8 +40,8 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
     let reading = matches!(found, Some(ReadState::Reading));
     let chains = match found {
         Some(ReadState::Chains(live)) => {
-            let id = status.id.clone();
-            let drawn = watched.drawn.get(move || draw(&live, &names, from, &id)).await;
+            let of = status.clone();
+            let drawn = watched.drawn.get(move || draw(&live, &names, from, &of)).await;
             drawn.map_or_else(|| not_drawn("The chains can't be drawn."), |drawn| (*drawn).clone())
         }
         Some(ReadState::Reading) => not_drawn("The draws are being read from disk; the plots appear when that is done."),
@@ -55,7 +55,7 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
     let commits = dashboard.job_registry.commit_times().filter(|_| operator);
     let parts = vec![
         ("state", head::state(&status, parsed.as_ref())),
-        ("progress", head::progress(&status, &pace, spec.as_ref())),
+        ("progress", progress::progress(&status, &pace, spec.as_ref())),
         ("budgets", budgets(&status, &pace, spec.as_ref())),
         ("parties", times::parties(&status.parties, shown.live.as_deref(), commits, attached)),
         ("result", result::shown(&status.id, parsed.as_ref(), spec.as_ref())),
@@ -104,6 +104,7 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
                 spent: party.epsilon_spent,
                 projected,
                 limit: party.epsilon_budget,
+                has_ended: status.state.has_ended(),
             }))
         }
         p.note {

@@ -136,6 +136,7 @@ async fn a_job_is_shown_paused_named_and_warming_up_and_can_be_cancelled() {
     let (_, page) = rig.get(&format!("/jobs/{job}")).await;
     for there in [
         "Paused: waiting for a, b since less than a minute",
+        "The research question: how 9 columns go with <b><bdi>y</bdi></b>, over the records of 2 parties together.",
         "Cancel this job",
         "No draws.",
         "aria-live=\"polite\"",

@@ -96,7 +96,7 @@ fn releases_are_shown_by_kind_with_their_number_and_their_noise() {
         .collect();
     let mut listed = Vec::new();
     list(&party.settings, &Listing::default(), |row| {
-        listed.push((row.shown(), (row.kind, row.integers as u64, row.sigma)));
+        listed.push((row.shown(3), (row.kind, row.integers as u64, row.sigma)));
         Ok::<_, LedgerError>(())
     })
     .unwrap();

@@ -89,7 +89,7 @@ fn jobs_table(config: &PartyConfig, jobs: &[JobView]) -> Vec<Block> {
             ("job", &|job: &JobView| Cell::name(first(&job.request.job, length))),
             ("name", &|job| Cell::name(job.name())),
             ("analyst", &|job| Cell::name(&job.request.analyst)),
-            ("state", &|job| Cell::text(job.state().as_str())),
+            ("state", &|job| Cell::text(job.state_words())),
             ("epsilon spent", &|job| Cell::number(epsilon::spent(job.epsilon_spent(&config.budget)))),
             ("terms", &|job| Cell::text(terms(job))),
         ],

@@ -38,7 +38,8 @@ pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, 
     blocks.extend(guarantee(config, job, facts));
     blocks.extend(roster(job, facts.report).into_iter().flatten());
     blocks.extend(others(config, job.spec.as_ref()));
-    blocks.extend([section("Signatures"), signatures()]);
+    blocks.push(section("Signatures"));
+    blocks.extend(signatures());
     blocks.extend([section("The approved job"), Block::Verbatim(job.request.spec_toml.clone())]);
     blocks
 }
@@ -53,8 +54,6 @@ fn queries(config: &PartyConfig, job: &JobView) -> [Block; 2] {
     let mut facts = vec![fact("name", job.name()), fact("analyst", analyst)];
     facts.extend(signed(job));
     facts.extend(job.spec.iter().flat_map(|spec| describe(spec, config.budget.unit)));
-    let reopens = if job.can_be_reopened() { ": the coordinator can open it again, unless the owner revokes it" } else { "" };
-    facts.push(fact("state", format!("{}{reopens}", job.state().as_str())));
     facts.push(fact("digest", format!("SHA-256 {}", request.digest_hex())));
     let digest = "The digest covers the job's text below, from which every public constant is derived. The party answers no query of \
                   this job under another text.";

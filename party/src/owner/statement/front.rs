@@ -14,7 +14,7 @@ use super::facts::Facts;
 /// Returns the summary of a statement, and below it the particulars by which it can be checked.
 pub(super) fn front(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> Vec<Block> {
     let organisation = facts.papers.map(|papers| fact("organisation", &papers.organisation));
-    let mut lines = vec![fact("job", format!("{} of analyst {}", job.name(), job.request.analyst))];
+    let mut lines = vec![fact("job", format!("{} of analyst {}", job.name(), job.request.analyst)), fact("state", state(job))];
     lines.extend(decision(job));
     lines.extend(job.permit().map(|permit| fact("terms", permit.words())));
     lines.push(fact("released", released(job, facts)));
@@ -33,9 +33,23 @@ pub(super) fn front(config: &PartyConfig, job: &JobView, facts: &Facts<'_>) -> V
     ]
 }
 
-/// Returns the lines for the signatures of the owner's officers.
-pub(super) fn signatures() -> Block {
-    Block::Signatures(vec!["For the data owner: name, place, date".to_owned(), "Data protection: name, place, date".to_owned()])
+/// States how far the job is, and whether it can be opened again.
+fn state(job: &JobView) -> String {
+    let more = match job.early_end() {
+        Some(reason) => format!(": {reason}"),
+        None if job.can_be_reopened() => ": the coordinator can open it again, unless the owner revokes it".to_owned(),
+        None => String::new(),
+    };
+    format!("{}{more}", job.state_words())
+}
+
+/// Returns the reason for a signature, and the lines for the signatures of the owner's officers.
+pub(super) fn signatures() -> [Block; 2] {
+    let why = "Nothing depends on a signature: consent is given by approval, and the ledger records it. Sign a printed statement where your rules ask \
+               for one, for instance to file it with a study's ethics or data protection records. A signature confirms that the signer has read \
+               the figures above, and that they are those of the ledger whose head is stated.";
+    let lines = ["For the data owner: name, place, date", "Data protection: name, place, date"];
+    [Block::Text(why.to_owned()), Block::Signatures(lines.map(str::to_owned).to_vec())]
 }
 
 /// States the check of the analyst's signature. The party stores the fingerprint of the key and the signed text, not the certificate.

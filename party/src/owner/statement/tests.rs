@@ -51,6 +51,7 @@ fn job(spec_toml: &str) -> JobView {
         spec_toml: spec_toml.into(),
         opened: "2026-03-02".into(),
         closed: None,
+        end: None,
         is_refreshed: false,
         queries: 1234,
         spent: Spent { units: 1 << 48, draws: 1234, ..Spent::default() },

@@ -153,10 +153,10 @@ fn rows() -> Vec<Row> {
         row("Policy", "the owner's policy admits the models", |w| w.policy.models = Some(Vec::new())),
         row("Policy", "does not admit column \"height\"", |w| w.policy.columns = Some(Vec::new())),
         row("InvalidInput", "the data have no column \"height\"", |w| w.header.clear()),
-        row("Policy", "max_epsilon_per_job of 0.5", |w| w.policy.max_epsilon_per_job = Some(0.5)),
-        row("Policy", "max_iterations_per_job of 1", |w| w.policy.max_iterations_per_job = Some(1)),
+        row("Policy", "limit of 0.5 (max_epsilon_per_job)", |w| w.policy.max_epsilon_per_job = Some(0.5)),
+        row("Policy", "limit of 1 (max_iterations_per_job)", |w| w.policy.max_iterations_per_job = Some(1)),
         row("Policy", "policy.releases does not admit", |w| w.policy.releases = Some(Vec::new())),
-        row("Policy", "min_noise_sd of 1000000", |w| w.policy.min_noise_sd = 1e6),
+        row("Policy", "limit of 1000000 (min_noise_sd)", |w| w.policy.min_noise_sd = 1e6),
         row("Policy", "the owner admits no job whose answers leave masked", |w| {
             w.mask();
             w.secure = None;

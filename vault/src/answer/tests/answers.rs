@@ -229,9 +229,9 @@ fn policy_refusals_name_limit_and_value() {
     answerer.open(&open_request(MEAN_TOML)).unwrap();
     let logistic = logistic_toml();
     for (from, to, code, said) in [
-        ("epsilon = 3.0", "epsilon = 3.5", ErrorCode::Policy, "max_epsilon_per_job of 3"),
+        ("epsilon = 3.0", "epsilon = 3.5", ErrorCode::Policy, "limit of 3 (max_epsilon_per_job)"),
         ("delta = 1e-6", "delta = 1e-5", ErrorCode::Policy, "lower privacy.delta"),
-        ("noise_sd = 1.0", "noise_sd = 0.9", ErrorCode::Policy, "min_noise_sd of 1"),
+        ("noise_sd = 1.0", "noise_sd = 0.9", ErrorCode::Policy, "limit of 1 (min_noise_sd)"),
         ("height", "weight", ErrorCode::Policy, "does not admit column \"weight\" (did you mean \"height\"?)"),
         ("height", "sick", ErrorCode::Policy, "does not admit column \"sick\""),
         // The data have `sick` but not `sack`: the refusals are identical.

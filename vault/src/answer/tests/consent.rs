@@ -207,7 +207,8 @@ fn the_policy_decides_for_an_automatic_owner_who_may_still_revoke() {
     let (outbox, mut inbox) = mpsc::channel(8);
     ask(&mut answerer, &outbox);
     assert!(matches!(said(&mut inbox), Body::JobOpened(_)));
-    assert_eq!(house.decisions().request(JOB).unwrap().decided.unwrap().decider, "policy");
+    let decided = house.decisions().request(JOB).unwrap().decided.unwrap();
+    assert_eq!((&*decided.decider, &*decided.reason), ("policy", "within the limits under [policy] in party.toml"));
     house.decide(Standing::Revoked, "");
     answerer.consent_changed();
     assert_eq!(refused(said(&mut inbox)).0, "revoked");
@@ -231,7 +232,7 @@ fn rounds_are_limited() {
     let limit = |rounds| House::new(Policy { max_iterations_per_job: Some(rounds), ..open_policy() }, PrivacyUnit::default());
     // Ten draws take ten rounds at least.
     let fault = limit(9).start().open(&open_request(MEAN_TOML)).unwrap_err();
-    assert!(fault.code == ErrorCode::Policy && fault.message.contains("max_iterations_per_job of 9"), "{fault}");
+    assert!(fault.code == ErrorCode::Policy && fault.message.contains("limit of 9 (max_iterations_per_job)"), "{fault}");
     let house = limit(12);
     let mut answerer = house.start();
     answerer.open(&open_request(MEAN_TOML)).unwrap();
