@@ -15,8 +15,10 @@ const SENTENCE: usize = 600;
 pub struct Study {
     /// The columns beside the outcome.
     pub predictors: Vec<String>,
-    /// The outcome.
+    /// The outcome; of a survival model the time.
     pub outcome: String,
+    /// The event of a survival model.
+    pub event: Option<String>,
     /// The model in the words of its field.
     pub model: String,
 }
@@ -26,17 +28,39 @@ impl Study {
     #[must_use]
     pub fn new(spec: &JobSpec) -> Self {
         let outcome = spec.model.outcome();
-        let others = spec.model.columns().into_iter().filter(|name| *name != outcome);
-        Self { predictors: others.map(str::to_owned).collect(), outcome: outcome.to_owned(), model: spec.model.describe() }
+        let (event, entry) = spec.model.event_and_entry();
+        let others =
+            spec.model.columns().into_iter().filter(|name| *name != outcome && Some(*name) != event && Some(*name) != entry);
+        Self {
+            predictors: others.map(str::to_owned).collect(),
+            outcome: outcome.to_owned(),
+            event: event.map(str::to_owned),
+            model: spec.model.describe(),
+        }
     }
 
-    /// States the subject as a clause after "wants to know": `how age and sex go with sick`, or `the mean of height`.
+    /// States the subject as a clause after "wants to know": `how age and sex go with sick`, `how age goes with the time to death
+    /// (days)`, or `the mean of height`.
     #[must_use]
     pub fn words(&self) -> String {
+        let outcome = match &self.event {
+            None => self.outcome.clone(),
+            Some(event) => format!("the time to {event} ({})", self.outcome),
+        };
         match self.predictors.split_last() {
             None => format!("the {}", self.model),
-            Some((only, [])) => format!("how {only} goes with {}", self.outcome),
-            Some((last, rest)) => format!("how {} and {last} go with {}", rest.join(", "), self.outcome),
+            Some((only, [])) => format!("how {only} goes with {outcome}"),
+            Some((last, rest)) => format!("how {} and {last} go with {outcome}", rest.join(", ")),
+        }
+    }
+
+    /// Renders the outcome, of a survival model with its event.
+    fn outcome(&self) -> Markup {
+        html! {
+            @match &self.event {
+                None => { b { (name(&self.outcome)) } }
+                Some(event) => { "the time to " b { (name(event)) } " (" b { (name(&self.outcome)) } ")" }
+            }
         }
     }
 
@@ -50,7 +74,7 @@ impl Study {
                     "how "
                     @for (i, column) in rest.iter().enumerate() { @if i > 0 { ", " } b { (name(column)) } }
                     @if !rest.is_empty() { " and " }
-                    b { (name(last)) } " " @if rest.is_empty() { "goes" } @else { "go" } " with " b { (name(&self.outcome)) }
+                    b { (name(last)) } " " @if rest.is_empty() { "goes" } @else { "go" } " with " (self.outcome())
                 }
             }
         }
@@ -61,7 +85,7 @@ impl Study {
     pub fn short(&self) -> Markup {
         let model = if self.predictors.is_empty() { String::new() } else { format!(" ({})", plain(&self.model, SENTENCE)) };
         match self.predictors.len() > NAMED {
-            true => html! { "how " (self.predictors.len()) " columns go with " b { (name(&self.outcome)) } },
+            true => html! { "how " (self.predictors.len()) " columns go with " (self.outcome()) },
             false => html! { (self.html()) (model) },
         }
     }
@@ -73,7 +97,7 @@ mod tests {
 
     fn study(predictors: &[&str]) -> Study {
         let predictors = predictors.iter().map(|&name| name.to_owned()).collect();
-        Study { predictors, outcome: "si<ck".to_owned(), model: "logistic regression of sick".to_owned() }
+        Study { predictors, outcome: "si<ck".to_owned(), event: None, model: "logistic regression of sick".to_owned() }
     }
 
     #[test]
@@ -93,6 +117,9 @@ mod tests {
                 "the logistic regression of sick".into()
             )
         );
+        let survival = Study { event: Some("died".to_owned()), ..study(&["age"]) };
+        assert_eq!(survival.words(), "how age goes with the time to died (si<ck)");
+        assert!(survival.html().into_string().ends_with("the time to <b>died</b> (<b>si&lt;ck</b>)"));
         let (_, all, short) = shown(&["x"; 40]);
         assert!(all.matches("<b>").count() == 41 && short.starts_with("how 40 columns go with <b>"), "{short}");
     }

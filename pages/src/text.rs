@@ -60,6 +60,7 @@ pub fn duration(seconds: f64) -> String {
     // The cap exceeds any run and keeps the conversion exact.
     let whole = seconds.round().min(1e12) as u64;
     match whole {
+        0 if seconds > 0.0 => "<1 s".to_owned(),
         0..60 => format!("{whole} s"),
         60..3600 => format!("{} min {} s", whole / 60, whole % 60),
         3600..86_400 => format!("{} h {} min", whole / 3600, whole / 60 % 60),
@@ -120,8 +121,8 @@ mod tests {
 
     #[test]
     fn times() {
-        let shown = [0.0, 59.4, 60.0, 3599.0, 7260.0, 200_000.0, f64::NAN, -1.0].map(duration);
-        assert_eq!(shown, ["0 s", "59 s", "1 min 0 s", "59 min 59 s", "2 h 1 min", "2 d 7 h", "unknown", "unknown"]);
+        let shown = [0.0, 0.2, 59.4, 60.0, 3599.0, 7260.0, 200_000.0, f64::NAN, -1.0].map(duration);
+        assert_eq!(shown, ["0 s", "<1 s", "59 s", "1 min 0 s", "59 min 59 s", "2 h 1 min", "2 d 7 h", "unknown", "unknown"]);
         assert_eq!((percent(0.374), percent(f64::NAN)), ("37%".to_owned(), "-".to_owned()));
         assert_eq!([0.0, 0.004, 0.009, 0.01].map(share), ["0%", "<1%", "<1%", "1%"]);
     }

@@ -217,8 +217,8 @@ fn commands(text: &str) -> Markup {
     html! { @for (at, part) in text.split('`').enumerate() { @if at % 2 == 1 { code { (part) } } @else { (part) } } }
 }
 
-/// Returns the warnings of a result that its verdict does not state already: those on R-hat, effective sample sizes and adequacy are
-/// among its reasons, and those on the draws themselves in their own words.
+/// Returns the warnings of a result that its verdict does not state already, first those on a budget that protects little. Those on
+/// R-hat, effective sample sizes and adequacy are among the verdict's reasons, and those on the draws themselves in their own words.
 #[must_use]
 pub fn other_warnings(result: &Value) -> Vec<String> {
     const STATED: [&str; 7] = [
@@ -236,7 +236,8 @@ pub fn other_warnings(result: &Value) -> Vec<String> {
         STATED.iter().any(|start| warning.starts_with(start)) || reasons.iter().any(|reason| reason.ends_with(words))
     };
     let judged = result["verdict"].is_object();
-    sentences(result, "warnings").into_iter().filter(|warning| !(judged && stated(warning))).collect()
+    let of_the_run = sentences(result, "warnings").into_iter().filter(|warning| !(judged && stated(warning)));
+    sentences(result, "privacy_warnings").into_iter().chain(of_the_run).collect()
 }
 
 /// Returns the words for a job's state: with the verdict if the job has finished without an answer, and with the reason if it waits for
@@ -314,6 +315,8 @@ mod tests {
         assert!(other_warnings(&result).is_empty());
         result["verdict"] = Value::Null;
         assert_eq!(other_warnings(&result).len(), 2);
+        result["privacy_warnings"] = json!(["privacy.epsilon = 25 is above 20"]);
+        assert_eq!(other_warnings(&result)[0], "privacy.epsilon = 25 is above 20");
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     html! {
         (folded_if_many(count, "The model in words, and its parties", facts(&said)))
         (folded_if_many(count, "The formula", html! { div.formula { (formula(&spec.model)) } }))
+        @for site in spec.varying() {
+            p { "Every owner has its own value of " (name(&spec.model.parameter_names()[site.index])) ", from a normal law over the owners whose sd has the prior "
+                code { (site.sd) } "; the formula has the mean over the owners." }
+        }
         @if spec.power != 1.0 { p { "The likelihood is raised to the power " (plain(spec.power)) "." } }
         @if spec.power_prior { p { "So are the priors: those below are raised." } }
         @if spec.exposure_fixed { p { "The job states that the exposure was fixed by design." } }
@@ -142,11 +146,15 @@ fn parameters(material: &Material<'_>) -> Table {
 fn columns(material: &Material<'_>) -> Table {
     let model = &material.spec.model;
     let design = model.design();
+    let (event, entry) = model.event_and_entry();
     let role = |column: &str| match (column == model.outcome(), design.and_then(|d| d.offset.as_ref())) {
+        (true, _) if event.is_some() => "time",
         (true, _) => "outcome",
+        (false, _) if Some(column) == event => "event (0: censored)",
+        (false, _) if Some(column) == entry => "time of entry",
         (false, Some(Offset::Value(offset))) if offset == column => "offset",
         (false, Some(Offset::Exposure(exposure))) if exposure == column => "exposure",
-        (false, _) if design.is_none() => "second outcome or event",
+        (false, _) if design.is_none() => "second outcome",
         (false, _) if design.is_some_and(|d| d.derived.iter().any(|derived| derived.name == column)) => {
             "computed from the columns above"
         }

@@ -2,6 +2,7 @@
 
 use conclave_pages::page::{Page, Style, document};
 use conclave_pages::text::{name, plain_name};
+use conclave_pages::verdict::Verdict;
 use maud::{Markup, html};
 
 use super::material::Material;
@@ -16,6 +17,14 @@ struct Section {
 
 /// The word that opens the headings of the appendix; the list of sections has one entry for all of them.
 const APPENDIX: &str = "Appendix";
+
+/// Returns what the run has made, by its verdict.
+fn kind(material: &Material<'_>) -> &'static str {
+    match Verdict::of(material.result).is_usable() {
+        true => "A Bayesian posterior",
+        false => "A run without a usable posterior,",
+    }
+}
 
 /// Renders the report.
 pub(super) fn page(material: &Material<'_>) -> String {
@@ -39,7 +48,7 @@ pub(super) fn page(material: &Material<'_>) -> String {
     let sections: Vec<Section> = begin.into_iter().chain(curves).chain(differences).chain(end).collect();
     let body = html! {
         h1 { (name(&material.spec.name)) }
-        p.lead { "A Bayesian posterior over the records of " (parties(material.spec.parties.len())) ", none of which left its owner" }
+        p.lead { (kind(material)) " over the records of " (parties(material.spec.parties.len())) ", none of which left its owner" }
         (posterior::verdict(material))
         nav aria-label="Sections" { ul {
             @for section in sections.iter().filter(|section| !section.heading.starts_with(APPENDIX)) {

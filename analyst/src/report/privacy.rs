@@ -22,9 +22,8 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         }
         p {
             "The guarantee is the budget of each owner’s data, over all jobs and for all time. Whatever the receivers of the "
-            "answers already know or compute, how likely it is hardly depends on one protected unit (“protects” below states "
-            "which). Epsilon measures “hardly”: had the unit been another, or absent, no conclusion becomes more or less "
-            "likely by a factor of more than e to the power epsilon, except with probability delta."
+            "answers already know or compute, one protected unit changes how likely a conclusion is by a factor of at most e to the power epsilon, "
+            "except with probability delta. “Protects” below states the unit, and with what it is compared."
         }
         p {
             "The figures of this job are running totals of its part of those budgets. They are not separate guarantees, and "

@@ -27,8 +27,9 @@ pub(super) fn section(material: &Material<'_>) -> Option<Markup> {
             }
         } @else {
             p {
-                "The probability to survive a time, by the posterior of the hazards: of the baseline, and where one level or binary predictor differs "
-                "from it. The hazard is constant between the cuts and changes there, so a curve may bend at a cut."
+                "The probability to survive a time, by the posterior of the hazards. The baseline has every numeric predictor at the middle of its bounds, "
+                "and every other one at its reference. " @if drawn.len() > 1 { "Each other curve differs from it in the level or binary predictor that it names. " }
+                "The hazard is constant between the cuts and changes there, so a curve may bend at a cut."
             }
         }
         (curves("survival-curves", "Survival", &unit, &drawn))

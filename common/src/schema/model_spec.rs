@@ -133,6 +133,16 @@ impl ModelSpec {
         }
     }
 
+    /// Returns the event of a survival model, and the time from which its records are observed.
+    pub fn event_and_entry(&self) -> (Option<&str>, Option<&str>) {
+        match self {
+            ModelSpec::PiecewiseExponential(survival) => (Some(&survival.event), survival.entry.as_deref()),
+            ModelSpec::LifeTable(table) => (Some(&table.event), None),
+            ModelSpec::Weibull { event, .. } => (Some(event), None),
+            _ => (None, None),
+        }
+    }
+
     /// Returns the linear predictor, if the model has one.
     pub fn design(&self) -> Option<&Design> {
         match self {

@@ -40,7 +40,7 @@ impl PiecewiseExponential {
         let texts: Vec<String> = cuts.iter().map(f64::to_string).collect();
         let hazard = match texts.as_slice() {
             [] => "constant".to_owned(),
-            texts => format!("constant between {}", texts.join(", ")),
+            texts => format!("constant between changes at {}", texts.join(", ")),
         };
         let on = if design.terms.is_empty() { String::new() } else { format!(", on {}", design.terms.join(", ")) };
         format!(

@@ -74,7 +74,7 @@ fn rest(of: &Budget<'_>, grows: bool) -> String {
     match of.projected.filter(|p| p.is_finite() && grows) {
         _ if of.has_ended && of.spent == 0.0 => "the job has ended".to_owned(),
         _ if of.has_ended && is_used_up(of) => "nothing usable was left".to_owned(),
-        _ if of.has_ended => format!("the job has ended, and {remaining} was never spent"),
+        _ if of.has_ended => "the job has ended and did not spend the rest".to_owned(),
         Some(p) => format!("{remaining} remaining; {} expected at the end", epsilon::spent(p)),
         None if is_used_up(of) => "nothing usable remains".to_owned(),
         None => format!("{remaining} remaining"),
@@ -164,7 +164,7 @@ mod tests {
         // Nothing remains for a job that has ended.
         for (spent, words) in [
             (0.0, "nothing spent of epsilon 3; the job has ended"),
-            (1.5, "epsilon 1.50 of 3 spent (50.0%); the job has ended, and 1.50 was never spent"),
+            (1.5, "epsilon 1.50 of 3 spent (50.0%); the job has ended and did not spend the rest"),
             (2.999_9, "epsilon 3.00 of 3 spent; nothing usable was left"),
         ] {
             let ended = of(spent, None, true);

@@ -9,6 +9,7 @@ use conclave_ops::web::{self, Fields, Visitor};
 use conclave_pages::document::{self, Block};
 use conclave_pages::moment::stored;
 use conclave_pages::page::{Tone, notice};
+use conclave_pages::short_id::{SHORT, first};
 use conclave_pages::site::{self, Served};
 use conclave_pages::text::{plain, plain_name};
 use maud::{Markup, html};
@@ -103,7 +104,7 @@ fn decided(job: &JobView) -> Markup {
         @if let Some(permit) = job.permit() { p { "Terms: " (plain(&permit.words(), REASON)) "." } }
         @if let Some(why) = &job.ended { p { (plain(&why.to_string(), REASON)) ". The job is neither opened nor answered." } @if matches!(why, PermitError::Expired(_)) { (expired()) } }
         @if job.can_be_reopened() {
-            p { "The coordinator can open it again, and it may then spend the rest of its own budget; " code { "conclave-party revoke" } " ends it for good." }
+            p { "There is nothing for you to do. The coordinator can open it again, and it may then spend the rest of its own budget. To rule that out: " code { "conclave-party revoke " (first(&job.request.job, SHORT)) } "." }
         }
         @for difference in job.terms.disagreements() { (notice(Tone::Warning, "Your decisions and your ledger differ", &html! { p { (plain(&difference, REASON)) "." } }, false)) }
         @if job.is_masked() && matches!(job.state(), JobState::Closed | JobState::Rejected | JobState::Revoked) {

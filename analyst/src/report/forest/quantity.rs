@@ -48,7 +48,10 @@ pub(super) fn subject(material: &Material<'_>, quantity: &Quantity) -> String {
     let of = match quantity.neutral {
         None => format!("Parameters of the model of {outcome}."),
         Some(_) if quantity.name == "Difference" => format!("Differences in {outcome}, in its own units."),
-        Some(_) => format!("{}s of {outcome}.", quantity.name),
+        Some(_) => match material.spec.model.event_and_entry().0 {
+            Some(event) => format!("{}s of {event}, over {outcome}.", quantity.name),
+            None => format!("{}s of {outcome}.", quantity.name),
+        },
     };
     let size = total(rows(material.result, "parties")).map(|n| format!(" n = {n}.")).unwrap_or_default();
     let interacts =

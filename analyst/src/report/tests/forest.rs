@@ -168,6 +168,11 @@ fn parties_are_rows_where_a_coefficient_varies() {
     let (mean, new) = (estimate(&rows, "mean over the parties"), estimate(&rows, "a new party"));
     assert!(new.ends[0] < mean.ends[0] && mean.ends[1] < new.ends[1], "{mean:?} {new:?}");
     assert!(new.above.unwrap() > 0.5 && new.half.is_some(), "{new:?}");
+    let page = run.page();
+    assert!(
+        page.contains("Every owner has its own value of <bdi>sex</bdi>") && page.contains("<code>half_normal(1)</code>"),
+        "{page}"
+    );
 }
 
 /// The release's noise has a column of its own.

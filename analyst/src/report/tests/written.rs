@@ -107,6 +107,20 @@ fn write(folder: &Path, name: &str, page: &str) {
     std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
 }
 
+#[test]
+fn a_survival_report_names_event_time_and_baseline() {
+    let page = survival().page();
+    for words in [
+        "Hazard ratios of died, over months.",
+        "event (0: censored)",
+        "constant between changes at 12, 24",
+        "every numeric predictor at the middle of its bounds",
+    ] {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
+    assert!(page.contains("Each other curve differs"));
+}
+
 /// Writes the reports to the folder `CONCLAVE_REPORTS`, else to a temporary one.
 #[test]
 #[ignore = "writes files for a browser; `.ci/reports` runs it"]

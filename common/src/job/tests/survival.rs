@@ -23,7 +23,8 @@ fn intervals_come_first_and_coefficients_follow() {
     assert_eq!((survival.intervals(), survival.hazard_cap), (3, 1.5));
     let shown = spec.model.describe();
     assert!(
-        shown.contains("censored where died is 0, observed from in on") && shown.contains("constant between 1, 2.5, on age, arm"),
+        shown.contains("censored where died is 0, observed from in on")
+            && shown.contains("constant between changes at 1, 2.5, on age, arm"),
         "{shown}"
     );
     let exponential = JobSpec::parse(&job("event = \"died\"", "noisy-statistics")).unwrap();

@@ -20,7 +20,7 @@ pub(super) fn state(status: &Status, result: Option<&Value>) -> Markup {
     html! {
         @if !status.waiting_for.is_empty() { (waiting(status)) }
         @if let Some(fault) = &status.fault {
-            (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
+            (notice(Tone::Warning, if status.iteration == 0 { "The job could not begin" } else { "The job could not continue" }, &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
         (warnings(&elsewhere(&status.warnings, result)))
         // The notice above says what a job waits for.

@@ -92,7 +92,7 @@ impl GradientDiagnostics {
         // The figure is planned for the shape that a search found, and is meaningless for another shape.
         if self.planned_ess < WORTH_A_WORD && self.shape_released {
             words.push(format!(
-                "the budget allows {} steps of each chain, about {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, \
+                "planned for {} steps of each chain, about {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, \
                  and sds and quantiles by more",
                 settings.affordable, self.planned_ess, self.planned_error
             ));

@@ -163,9 +163,8 @@ fn guarantee(config: &PartyConfig, job: &JobView, inputs: &Facts<'_>) -> Vec<Blo
         Adjacency::AddRemove => format!("had one {who} been added or removed"),
     };
     let meaning = format!(
-        "In words: whatever the receiver of these numbers already knows or computes, what it sees would have been almost as likely \
-         {change}. Epsilon measures “almost”: no conclusion becomes more likely or less likely by a factor of more than e to the power \
-         epsilon, except with probability delta."
+        "In words: whatever the receiver of these numbers already knows or computes, no conclusion would have been more likely or less \
+         likely by a factor of more than e to the power epsilon {change}, except with probability delta."
     );
     let spent = job.spent().mu_squared();
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
