@@ -197,7 +197,7 @@ fn signed(r: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measure::TICK;
+    use super::super::measure::{TICK, width};
     use super::*;
 
     fn text(draws: &[Vec<&[f64]>], name: &str) -> String {
@@ -211,9 +211,6 @@ mod tests {
         let down: Vec<f64> = line.iter().map(|x| 5.0 - 2.0 * x).collect();
         let page = text(&[vec![&line], vec![&down]], "a");
         assert!(page.contains("r = −1.00") && page.contains(">1</td>"), "{page}");
-        // The number at the top of an axis, which is about as high as its font, is within the picture.
-        let ticks = page.split("<text class=\"tick\"").skip(1).filter_map(|tick| tick.split(" y=\"").nth(1)?.split('"').next());
-        assert!(ticks.map(|y| y.parse::<f64>().unwrap_or(0.0)).all(|y| y >= TICK), "{page}");
         let noise: Vec<Vec<f64>> = (0..20).map(|k| (0..100).map(|i| f64::from((i * (k + 3) * 37) % 101)).collect()).collect();
         let mut draws: Vec<Vec<&[f64]>> = noise.iter().map(|x| vec![x.as_slice()]).collect();
         draws[7] = vec![&line];
@@ -221,6 +218,26 @@ mod tests {
         let shown = Correlations::of(&draws).strongest(20);
         assert!(shown.len() == MAX_PARAMETERS && shown.contains(&7) && shown.contains(&15), "{shown:?}");
         assert!(text(&draws, "a").contains("12 others"));
+    }
+
+    /// Numbers at the ends of axes are within the picture: above the first panel, and right of the last one. A sweep over ranges places a
+    /// number at each end.
+    #[test]
+    fn the_numbers_of_the_axes_are_within_the_picture() {
+        for (percent, unit) in (80..=120).flat_map(|percent| [(percent, 0.01), (percent, 0.0001)]) {
+            let line: Vec<f64> = (0..100).map(|i| unit * f64::from(percent) * f64::from(i) / 99.0).collect();
+            let page = text(&[vec![&line], vec![&line]], "a");
+            let attribute = |of: &str, name: &str| -> Option<f64> {
+                of.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
+            };
+            let size = page.split("viewBox=\"0 0 ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0.0);
+            for tick in page.split("<text class=\"tick\"").skip(1) {
+                let [x, y] = ["x", "y"].map(|name| attribute(tick, name).unwrap_or(f64::NAN));
+                let number = tick.split(['>', '<']).nth(1).unwrap_or_default();
+                let reach = if tick.contains("\"middle\"") { x + 0.5 * width(number, TICK) } else { x };
+                assert!(y >= TICK && reach <= size, "{percent}: {number} at {x}, {y} of {size}");
+            }
+        }
     }
 
     #[test]
