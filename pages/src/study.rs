@@ -119,7 +119,7 @@ mod tests {
         );
         let survival = Study { event: Some("died".to_owned()), ..study(&["age"]) };
         assert_eq!(survival.words(), "how age goes with the time to died (si<ck)");
-        assert!(survival.html().into_string().ends_with("the time to <b>died</b> (<b>si&lt;ck</b>)"));
+        assert!(survival.html().into_string().ends_with("the time to <b><bdi>died</bdi></b> (<b><bdi>si&lt;ck</bdi></b>)"));
         let (_, all, short) = shown(&["x"; 40]);
         assert!(all.matches("<b>").count() == 41 && short.starts_with("how 40 columns go with <b>"), "{short}");
     }
