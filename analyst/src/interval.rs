@@ -2,6 +2,7 @@
 
 use clap::Args;
 use conclave_common::job::JobSpec;
+use conclave_draws::zarr::DrawStore;
 use conclave_draws::{Draws, new_party_intervals};
 use conclave_predict::{Interval, Level, interval_of};
 use conclave_proto::error::{ErrorCode, Fault};
@@ -81,9 +82,15 @@ pub(crate) fn of_draws(result: &mut Value, spec: &JobSpec, draws: &Draws, level:
     add(result, spec, &samples, level);
 }
 
+/// Adds the intervals of draws that this process has made.
+pub(crate) fn of_store(result: &mut Value, spec: &JobSpec, draws: &DrawStore, level: Level) {
+    let samples: Vec<Vec<&[f64]>> = (0..spec.draw_names().len()).map(|value| draws.samples(value)).collect();
+    add(result, spec, &samples, level);
+}
+
 /// Adds `interval`, with `level`, `low` and `high`, to each row of a result; all other keys stay. Warns of a level for which the draws are few. `samples` are the kept draws,
 /// `[value][chain][draw]`, of [`JobSpec::draw_names`].
-pub(crate) fn add(result: &mut Value, spec: &JobSpec, samples: &[Vec<&[f64]>], level: Level) {
+fn add(result: &mut Value, spec: &JobSpec, samples: &[Vec<&[f64]>], level: Level) {
     let written = |Interval { low, high }: Interval| json!({ "level": level.get(), "low": low, "high": high });
     let rows = |result: &mut Value, key: &str, interval: &dyn Fn(usize, &Value) -> Option<Interval>| {
         let rows = result.get_mut(key).and_then(Value::as_array_mut);

@@ -2,7 +2,7 @@
 
 use conclave_common::epsilon;
 use conclave_pages::document::{self, Block};
-use conclave_pages::object::{rows, sentences, text};
+use conclave_pages::object::{rows, text};
 use conclave_pages::run::{self, Truth};
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::{as_written, plain_name, thousands, whole};
@@ -76,7 +76,6 @@ impl RunResult {
         blocks.extend(self.refit().or_else(|| self.spent()).map(Block::Text));
         blocks.extend(self.context());
         blocks.extend(other_warnings(object).into_iter().map(Block::Warning));
-        blocks.extend(sentences(object, "privacy_warnings").into_iter().map(Block::Warning));
         if self.verdict().is_usable() {
             blocks.push(Block::Text(format!("Every parameter and all diagnostics: {more}")));
         }
@@ -95,7 +94,6 @@ impl RunResult {
         blocks.push(self.refit().map_or_else(|| Block::Table(self.spending()), Block::Text));
         blocks.extend(self.context());
         blocks.extend(other_warnings(object).into_iter().map(Block::Warning));
-        blocks.extend(sentences(object, "privacy_warnings").into_iter().map(Block::Warning));
         blocks.extend(object["budget_error"].as_str().map(|sentence| Block::Text(sentence.to_owned())));
         blocks
     }
@@ -235,6 +233,17 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!result.report(None).contains("true"));
+    }
+
+    /// The warning of a budget that protects little is on either form, once.
+    #[test]
+    fn a_weak_budget_is_warned_of_once() {
+        let mut object: Value = serde_json::from_str(RESULT).unwrap();
+        object["privacy_warnings"] = serde_json::json!(["privacy.epsilon = 25 is above 20"]);
+        let result = RunResult::parse(&object.to_string()).unwrap();
+        for text in [result.report(None), result.short_report("conclave summary 4f --all")] {
+            assert_eq!(text.matches("is above 20").count(), 1, "{text}");
+        }
     }
 
     /// The short form has few rows, the spending in a sentence, and the command that prints the rest.

@@ -111,8 +111,7 @@ impl Kept<'_> {
         }
         let Some(level) = self.level else { return Ok(result.to_json()) };
         let mut object = read(&result.to_json())?;
-        let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|value| draws.samples(value)).collect();
-        interval::add(&mut object, spec, &samples, level);
+        interval::of_store(&mut object, spec, &draws, level);
         Ok(object.to_string())
     }
 }

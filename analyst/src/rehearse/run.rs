@@ -49,8 +49,7 @@ impl Rehearsed {
         let failed = |e: serde_json::Error| internal(e.to_string());
         let Some(level) = level else { return serde_json::to_string(self).map_err(failed) };
         let mut object = serde_json::to_value(self).map_err(failed)?;
-        let samples: Vec<Vec<&[f64]>> = (0..spec.draw_names().len()).map(|value| self.draws.samples(value)).collect();
-        interval::add(&mut object, spec, &samples, level);
+        interval::of_store(&mut object, spec, &self.draws, level);
         Ok(object.to_string())
     }
 }

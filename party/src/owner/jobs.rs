@@ -103,17 +103,21 @@ impl JobView {
 
     /// Returns the word of the state for a reader. A job that has ended is finished only if it did not end before.
     pub(crate) fn state_words(&self) -> &'static str {
-        match self.totals.as_ref().and_then(|totals| totals.end.as_deref()).filter(|_| self.state() == State::Closed) {
+        match self.stated_end() {
             Some(CANCELLED) => CANCELLED,
-            Some(reason) if !FINISHED.contains(&reason) => "ended early",
+            _ if self.early_end().is_some() => "ended early",
             _ => self.state().as_str(),
         }
     }
 
+    /// Returns the coordinator's reason for the end of a job that has ended there.
+    fn stated_end(&self) -> Option<&str> {
+        self.totals.as_ref()?.end.as_deref().filter(|_| self.state() == State::Closed)
+    }
+
     /// Returns the stated reason for which a job ended early.
     pub(crate) fn early_end(&self) -> Option<&str> {
-        let reason = self.totals.as_ref()?.end.as_deref()?;
-        (self.state() == State::Closed && reason != CANCELLED && !FINISHED.contains(&reason)).then_some(reason)
+        self.stated_end().filter(|reason| *reason != CANCELLED && !FINISHED.contains(reason))
     }
 
     /// Returns true if the job uses the records or may do so.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::verify::all_hold;
 use crate::{EXE, setup, stderr};
 
-const PARTIES: [&str; 3] = ["a", "b", "c"];
+pub(crate) const PARTIES: [&str; 3] = ["a", "b", "c"];
 
 fn job(more: &str) -> String {
     format!(
@@ -23,7 +23,7 @@ fn job(more: &str) -> String {
 }
 
 /// Starts three parties of different sizes under this policy of parameters by party.
-fn parties(policy: &str) -> Cluster {
+pub(crate) fn parties(policy: &str) -> Cluster {
     let mut cluster = Cluster::new(EXE);
     for (seed, (name, rows)) in PARTIES.into_iter().zip([4_000, 2_500, 1_500]).enumerate() {
         let data = study::csv(&study::records(rows, seed as u64));
@@ -37,7 +37,7 @@ fn parties(policy: &str) -> Cluster {
     cluster
 }
 
-fn names(result: &Value) -> Vec<&str> {
+pub(crate) fn names(result: &Value) -> Vec<&str> {
     result["posterior"].as_array().expect("rows").iter().filter_map(|row| row["name"].as_str()).collect()
 }
 

@@ -4,45 +4,26 @@ use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use serde_json::Value;
 
+use crate::by_party::{PARTIES, names, parties};
 use crate::verify::all_hold;
-use crate::{EXE, setup, stderr};
+use crate::{EXE, stderr};
 
 const COLUMNS: &str = "[columns]\nreadmitted = { binary = true }\ntreated = { binary = true }\nage = { min = 20, max = 80 }\n";
 const NAMES: [&str; 4] = ["intercept", "treated", "ls(age)[1]", "ls(age)[2]"];
 
-/// Starts three parties that admit parameters of their own.
-fn parties() -> (Cluster, Vec<String>) {
-    let mut cluster = Cluster::new(EXE);
-    let mut files = Vec::new();
-    for (seed, name) in ["a", "b", "c"].into_iter().enumerate() {
-        let records = study::csv(&study::records(3_000, seed as u64));
-        let file = study::write(&cluster.path(&format!("{name}.csv")), &records);
-        let mut setup = setup(name, &file, 60.0);
-        let policy_extra = format!("{}\nsite_parameters = \"allow\"", setup.policy_extra);
-        setup.policy_extra = &policy_extra;
-        let party = cluster.enrol(&setup);
-        cluster.start_party(party);
-        files.push(file.to_string_lossy().into_owned());
-    }
-    (cluster, files)
-}
-
-fn names(result: &Value) -> Vec<&str> {
-    result["posterior"].as_array().expect("rows").iter().filter_map(|row| row["name"].as_str()).collect()
-}
-
 #[test]
 fn a_job_from_a_formula_is_planned_rehearsed_run_and_replayed() {
-    let (cluster, files) = parties();
+    let cluster = parties("site_parameters = \"allow\"");
     study::write(&cluster.path("columns.toml"), COLUMNS);
     let formula = "readmitted ~ treated + ls(age, knots = [50]) + (1 | party)";
     let made =
         ["job", "--formula", formula, "--family", "binomial", "--columns", "columns.toml", "--epsilon", "8", "--records", "3000"];
-    let parties = ["--party", "a", "--party", "b", "--party", "c"];
-    cluster.must(&[&made[..], &parties[..], &["--output", "job.toml"]].concat());
+    let owners = ["--party", "a", "--party", "b", "--party", "c"];
+    cluster.must(&[&made[..], &owners[..], &["--output", "job.toml"]].concat());
 
     let planned = json(&cluster.must(&["plan", "job.toml", "--json"]));
     assert!(planned.is_object(), "{planned:#}");
+    let files = PARTIES.map(|name| format!("{name}.csv"));
     let data: Vec<&str> = files.iter().flat_map(|file| ["--data", file]).collect();
     let rehearse = ["rehearse", "job.toml", "--noise-seed", "1", "--interval", "0.5", "--json"];
     let rehearsed = json(&cluster.must(&[&rehearse[..], &data[..]].concat()));

@@ -1,4 +1,4 @@
-//! How far a job is: the progress toward its end in one sentence, and the figures of the run.
+//! A job's progress toward its end in one sentence, and the figures of the run.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::Phase;

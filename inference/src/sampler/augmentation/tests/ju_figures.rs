@@ -95,8 +95,8 @@ fn logistic(releases: u64, sweeps: usize) -> [Vec<(f64, Vec<Run>)>; 2] {
     })
 }
 
-/// Where the noise is small a local proposal is accepted more often than one from the model: of both kinds together the share is
-/// larger by half of the difference. Where it is large the outcome's probability in its ratio makes it less likely.
+/// A local proposal is accepted more often than one from the model if the noise is small: of both kinds together the share is larger
+/// by half of the difference. If the noise is large, the outcome's probability in its ratio makes it less likely.
 fn check_local([model, both]: &[Vec<(f64, Vec<Run>)>; 2]) {
     check(model);
     let mean = |runs: &[Run]| runs.iter().map(|run| run.acceptance).sum::<f64>() / runs.len() as f64;
